@@ -1,0 +1,415 @@
+"""What must hold for every model: causality, relative positions, independent rows, limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reference_model as reference
+
+ROUNDING = 1e-12
+VOCABULARY = 23
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def llama_configs(draw) -> reference.ModelConfig:
+    n_kv_heads = draw(st.integers(1, 3))
+    return reference.ModelConfig(
+        name="drawn",
+        n_layers=draw(st.integers(1, 3)),
+        d_model=draw(st.integers(3, 12)),
+        n_heads=n_kv_heads * draw(st.integers(1, 3)),
+        n_kv_heads=n_kv_heads,
+        head_dim=2 * draw(st.integers(1, 4)),
+        d_ff=draw(st.integers(1, 16)),
+        vocab_size=VOCABULARY,
+        rope_theta=draw(st.sampled_from([100.0, 10000.0, 500000.0])),
+        tied=draw(st.booleans()),
+    )
+
+
+@st.composite
+def mla_configs(draw) -> reference.MLAConfig:
+    return reference.MLAConfig(
+        name="drawn",
+        n_layers=draw(st.integers(1, 3)),
+        d_model=draw(st.integers(3, 12)),
+        n_heads=draw(st.integers(1, 4)),
+        latent_dim=draw(st.integers(2, 8)),
+        nope_dim=draw(st.integers(1, 6)),
+        rope_dim=2 * draw(st.integers(1, 3)),
+        v_dim=draw(st.integers(1, 6)),
+        query_latent_dim=draw(st.none() | st.integers(2, 8)),
+        d_ff=draw(st.integers(1, 16)),
+        vocab_size=VOCABULARY,
+        tied=draw(st.booleans()),
+    )
+
+
+@st.composite
+def models(draw):
+    """(forward, config, params) of either kind of model, with random weights."""
+    config = draw(llama_configs() | mla_configs())
+    seed = draw(seeds)
+    if isinstance(config, reference.MLAConfig):
+        return reference.mla_logits, config, reference.init_mla(config, seed)
+    return reference.llama_logits, config, reference.init_llama(config, seed)
+
+
+def token_arrays(min_length: int = 1, max_length: int = 9):
+    def drawn(seed: int, batch: int, length: int) -> np.ndarray:
+        return np.random.default_rng(seed).integers(0, VOCABULARY, (batch, length))
+
+    return st.builds(drawn, seeds, st.integers(1, 3), st.integers(min_length, max_length))
+
+
+quick = settings(max_examples=40, deadline=None)
+
+
+def largest_difference(a: np.ndarray, b: np.ndarray) -> float:
+    """Relative to the logits' own size, which a tied random embedding makes large."""
+    assert a.shape == b.shape
+    return float(np.max(np.abs(a - b)) / max(1.0, np.max(np.abs(b))))
+
+
+# Whole models
+
+
+@quick
+@given(models(), token_arrays(min_length=2), st.data())
+def test_logits_do_not_depend_on_later_tokens(model, tokens, data):
+    forward, config, params = model
+    changed_at = data.draw(st.integers(1, tokens.shape[1] - 1))
+    changed = tokens.copy()
+    changed[:, changed_at:] = (changed[:, changed_at:] + 1) % VOCABULARY
+
+    before, after = forward(config, params, tokens), forward(config, params, changed)
+
+    assert largest_difference(after[:, :changed_at], before[:, :changed_at]) <= ROUNDING
+    assert largest_difference(after[:, changed_at], before[:, changed_at]) > 1e-6
+
+
+@quick
+@given(models(), token_arrays(), st.integers(-20_000, 20_000))
+def test_shifting_all_positions_alike_changes_nothing(model, tokens, shift):
+    forward, config, params = model
+    shifted = forward(config, params, tokens, positions=np.arange(tokens.shape[1]) + shift)
+    # An angle near 2e4 carries an absolute rounding error of about 4e-12.
+    assert largest_difference(shifted, forward(config, params, tokens)) <= 1e-8
+
+
+@quick
+@given(models(), token_arrays(), seeds)
+def test_each_row_has_its_own_positions(model, tokens, seed):
+    forward, config, params = model
+    steps = np.random.default_rng(seed).integers(1, 5, tokens.shape)
+    positions = np.cumsum(steps, axis=1)
+    together = forward(config, params, tokens, positions=positions)
+    for row, row_positions in enumerate(positions):
+        alone = forward(config, params, tokens[row : row + 1], positions=row_positions)
+        assert largest_difference(together[row : row + 1], alone) <= ROUNDING
+
+
+@pytest.mark.parametrize("kind", ["llama", "mla"])
+def test_a_newest_token_that_believes_it_is_first_is_noticed(kind):
+    """L2 §5.3: a decode step at position 0. Not everything about positions cancels."""
+    if kind == "llama":
+        config = reference.ModelConfig("m", 2, 12, 4, 2, 6, 20, VOCABULARY)
+        forward, params = reference.llama_logits, reference.init_llama(config, 0)
+    else:
+        config = reference.MLAConfig("m", 2, 12, 4, 7, 5, 6, 3, None, 20, VOCABULARY)
+        forward, params = reference.mla_logits, reference.init_mla(config, 0)
+    tokens = np.arange(8)[None]
+    positions = np.arange(8)
+    positions[-1] = 0
+    right, wrong = (forward(config, params, tokens, positions=p) for p in (None, positions))
+    assert largest_difference(wrong[:, :-1], right[:, :-1]) <= ROUNDING
+    assert largest_difference(wrong[:, -1], right[:, -1]) > 0.01
+
+
+@quick
+@given(models(), token_arrays())
+def test_rows_of_a_batch_are_independent(model, tokens):
+    forward, config, params = model
+    together = forward(config, params, tokens)
+    for row in range(len(tokens)):
+        alone = forward(config, params, tokens[row : row + 1])
+        assert largest_difference(together[row : row + 1], alone) <= ROUNDING
+
+
+@quick
+@given(models(), token_arrays(min_length=2), st.data())
+def test_decode_trace_is_the_rows_of_one_forward(model, tokens, data):
+    forward, config, params = model
+    prompt_len = data.draw(st.integers(1, tokens.shape[1]))
+    prompt, continuation = tokens[:, :prompt_len], tokens[:, prompt_len:]
+
+    trace = reference.decode_trace(config.to_dict(), params, prompt, continuation)
+    rows = forward(config, params, tokens)[:, prompt_len - 1 :]
+
+    assert largest_difference(trace, np.moveaxis(rows, 1, 0)) <= ROUNDING
+
+
+@quick
+@given(models(), token_arrays())
+def test_last_only_is_the_last_row(model, tokens):
+    forward, config, params = model
+    last = forward(config, params, tokens, last_only=True)
+    assert largest_difference(last, forward(config, params, tokens)[:, -1:]) <= ROUNDING
+
+
+@quick
+@given(models(), token_arrays(), st.integers(0, 4))
+def test_greedy_continuation_takes_the_largest_logit_of_each_step(model, tokens, n_new):
+    _, config, params = model
+    chosen = reference.greedy_continuation(config, params, tokens, n_new)
+    assert chosen.shape == (len(tokens), n_new)
+    trace = reference.decode_trace(config, params, tokens, chosen)
+    np.testing.assert_array_equal(trace.argmax(axis=-1)[:n_new].T, chosen)
+
+
+@quick
+@given(models(), token_arrays())
+def test_inputs_stay_as_they_were(model, tokens):
+    forward, config, params = model
+    copies = {name: value.copy() for name, value in params.items()}
+    tokens_before = tokens.copy()
+    forward(config, params, tokens)
+    np.testing.assert_array_equal(tokens, tokens_before)
+    for name, value in copies.items():
+        np.testing.assert_array_equal(params[name], value)
+
+
+@quick
+@given(llama_configs() | mla_configs(), seeds)
+def test_a_seed_gives_the_same_parameters_and_a_float32_copy_rounds_them(config, seed):
+    is_mla = isinstance(config, reference.MLAConfig)
+    init = reference.init_mla if is_mla else reference.init_llama
+    first, again = init(config, seed), init(config.to_dict(), seed)
+    rounded = init(config, seed, np.float32)
+    reference.check_params(config, first)
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, again[name], strict=True)
+        np.testing.assert_array_equal(value.astype(np.float32), rounded[name], strict=True)
+    assert not np.array_equal(first["embedding"], init(config, seed + 1)["embedding"])
+
+
+def test_random_parameters_have_the_promised_spread():
+    config = reference.MLAConfig("m", 2, 200, 4, 90, 30, 20, 40, 70, 300, 500)
+    for name, value in reference.init_mla(config, seed=1).items():
+        if name.endswith("norm"):
+            assert 0.5 <= value.min() < 0.6 and 1.4 < value.max() <= 1.5, name
+        else:
+            fan_in = 1 if name == "embedding" else value.shape[0]
+            assert abs(value.std() * np.sqrt(fan_in) - 1) < 0.05, name
+
+
+# Attention
+
+
+def normal(seed: int, *shapes: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape) for shape in shapes]
+
+
+def test_attention_is_the_loop_it_stands_for():
+    q, k, v = normal(0, (5, 4), (7, 4), (7, 3))
+    mask = reference.causal_mask(5, 7)
+    out = reference.attention(q, k, v, mask)
+    for t in range(5):
+        seen = range(3 + t)
+        powers = [np.exp(sum(q[t] * k[s]) / 2.0) for s in seen]
+        expected = sum(power * v[s] for power, s in zip(powers, seen, strict=True)) / sum(powers)
+        np.testing.assert_allclose(out[t], expected, rtol=0, atol=1e-14)
+
+
+@quick
+@given(seeds, st.integers(1, 3), st.integers(1, 3), st.integers(1, 6))
+def test_gqa_limits(seed, n_kv_heads, heads_per_group, length):
+    """G = H is multi-head attention; G < H is multi-head attention over copied heads."""
+    n_heads = n_kv_heads * heads_per_group
+    q, k, v = normal(
+        seed, (2, n_heads, length, 4), (2, n_kv_heads, length, 4), (2, n_kv_heads, length, 3)
+    )
+    mask = reference.causal_mask(length, length)
+    group_of_head = [head // heads_per_group for head in range(n_heads)]
+    copied = reference.attention(q, k[:, group_of_head], v[:, group_of_head], mask)
+    grouped = reference.grouped_query_attention(q, k, v, mask)
+    assert largest_difference(grouped, copied) <= ROUNDING
+
+
+def test_gqa_masks_each_head_and_row_by_its_own_mask():
+    q, k, v = normal(1, (2, 4, 3, 6), (2, 2, 5, 6), (2, 2, 5, 6))
+    mask = np.random.default_rng(2).random((2, 4, 3, 5)) < 0.5
+    mask[..., 0] = True
+    together = reference.grouped_query_attention(q, k, v, mask)
+    for row in range(2):
+        for head in range(4):
+            alone = reference.attention(
+                q[row, head], k[row, head // 2], v[row, head // 2], mask[row, head]
+            )
+            np.testing.assert_allclose(together[row, head], alone, rtol=0, atol=1e-14)
+
+
+@quick
+@given(mla_configs(), seeds, st.integers(1, 4), st.integers(0, 4))
+def test_absorbed_mla_is_naive_mla(config, seed, query_len, earlier):
+    """q (W_uk c) = (q W_uk^T) c: the same attention inside the latent space. (L2 §6.4)"""
+    heads, nope, rope = config.n_heads, config.nope_dim, config.rope_dim
+    latent_dim, v_dim, key_len = config.latent_dim, config.v_dim, query_len + earlier
+    q_nope, q_rope, latent, k_rope, w_uk, w_uv = normal(
+        seed,
+        (2, heads, query_len, nope),
+        (2, heads, query_len, rope),
+        (2, key_len, latent_dim),
+        (2, key_len, rope),
+        (latent_dim, heads * nope),
+        (latent_dim, heads * v_dim),
+    )
+    mask = reference.causal_mask(query_len, key_len)
+    naive = reference.mla_attention(q_nope, q_rope, latent, k_rope, w_uk, w_uv, mask)
+
+    uk = w_uk.reshape(latent_dim, heads, nope)
+    uv = w_uv.reshape(latent_dim, heads, v_dim)
+    q_latent = np.einsum("bhtn,chn->bhtc", q_nope, uk)
+    scores = np.einsum("bhtc,bsc->bhts", q_latent, latent)
+    scores += np.einsum("bhtr,bsr->bhts", q_rope, k_rope)
+    scores = np.where(mask, scores / np.sqrt(nope + rope), -np.inf)
+    mixed = np.einsum("bhts,bsc->bhtc", reference.softmax(scores), latent)
+    absorbed = np.einsum("bhtc,chv->bhtv", mixed, uv)
+
+    assert largest_difference(naive, absorbed) <= ROUNDING
+
+
+@quick
+@given(st.integers(1, 8), st.integers(0, 8))
+def test_causal_mask_is_the_last_rows_of_the_square_one(query_len, earlier):
+    key_len = query_len + earlier
+    square = np.tril(np.ones((key_len, key_len), dtype=bool))
+    mask = reference.causal_mask(query_len, key_len)
+    np.testing.assert_array_equal(mask, square[earlier:], strict=True)
+
+
+@quick
+@given(seeds, st.integers(1, 4), st.integers(1, 5))
+def test_splitting_and_merging_heads_are_inverse(seed, n_heads, head_dim):
+    (x,) = normal(seed, (2, 3, n_heads * head_dim))
+    heads = reference.split_heads(x, n_heads)
+    assert heads.shape == (2, n_heads, 3, head_dim)
+    np.testing.assert_array_equal(heads[:, -1], x[..., -head_dim:])
+    np.testing.assert_array_equal(reference.merge_heads(heads), x)
+
+
+@quick
+@given(seeds, st.floats(-1e4, 1e4))
+def test_softmax_ignores_a_common_offset(seed, offset):
+    (x,) = normal(seed, (3, 5))
+    weights = reference.softmax(x + offset)
+    assert largest_difference(weights, reference.softmax(x)) <= 1e-11
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(reference.softmax(x, axis=0), reference.softmax(x.T).T, atol=1e-15)
+
+
+# RoPE
+
+
+@quick
+@given(seeds, st.integers(0, 10**5))
+def test_rope_is_multiplication_by_a_unit_complex_number(seed, position):
+    (x,) = normal(seed, (1, 8))
+    pairs = x[..., 0::2] + 1j * x[..., 1::2]
+    turned = pairs * np.exp(1j * position * 10000.0 ** (-np.arange(4) / 4))
+    rotated = reference.rope(x, np.array([position]))
+    np.testing.assert_allclose(rotated[..., 0::2], turned.real, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(rotated[..., 1::2], turned.imag, rtol=0, atol=1e-9)
+    assert abs(np.linalg.norm(rotated) - np.linalg.norm(x)) < 1e-13
+
+
+def test_rope_of_a_batch_with_heads_uses_each_rows_positions():
+    (x,) = normal(3, (2, 5, 3, 6))
+    positions = np.array([[0, 1, 2], [7, 9, 4]])
+    together = reference.rope(x, positions)
+    for row in range(2):
+        for head in range(5):
+            alone = reference.rope(x[row, head], positions[row])
+            np.testing.assert_array_equal(together[row, head], alone)
+
+
+# The small layers
+
+
+def test_rmsnorm_is_its_formula():
+    x, weight = np.array([3.0, -4.0]), np.array([2.0, 0.5])
+    expected = [3 / np.sqrt(12.5 + 0.5) * 2, -4 / np.sqrt(12.5 + 0.5) * 0.5]
+    np.testing.assert_allclose(reference.rmsnorm(x, weight, 0.5), expected, rtol=1e-15)
+
+
+def test_silu_is_its_formula_and_does_not_overflow():
+    x = np.linspace(-30, 30, 61)
+    np.testing.assert_allclose(reference.silu(x), x / (1 + np.exp(-x)), rtol=0, atol=1e-14)
+    with np.errstate(all="raise"):
+        assert reference.silu(np.array([-1e4, 1e4])).tolist() == [0, 1e4]
+
+
+def test_swiglu_gates_with_the_gate_and_not_with_the_up_projection():
+    x, w_gate, w_up, w_down = normal(4, (2, 3), (3, 5), (3, 5), (5, 3))
+    expected = (reference.silu(x @ w_gate) * (x @ w_up)) @ w_down
+    np.testing.assert_allclose(reference.swiglu(x, w_gate, w_up, w_down), expected, atol=1e-14)
+
+
+# Sampling
+
+
+logit_rows = st.lists(st.integers(-8, 8).map(float), min_size=1, max_size=12)
+
+
+@quick
+@given(logit_rows, st.integers(1, 15))
+def test_top_k_keeps_exactly_the_largest(row, k):
+    kept = np.isfinite(reference.top_k(row, k))
+    assert kept.sum() == min(k, len(row))
+    dropped = np.array(row)[~kept]
+    assert dropped.size == 0 or dropped.max() <= np.array(row)[kept].min()
+
+
+def test_top_k_prefers_the_lower_token_among_equals():
+    assert reference.top_k([[1.0, 2.0, 2.0, 2.0]], 2).tolist() == [[-np.inf, 2, 2, -np.inf]]
+
+
+@quick
+@given(logit_rows, st.floats(0.01, 0.99))
+def test_top_p_keeps_the_smallest_set_that_reaches_p(row, p):
+    probabilities = reference.softmax(row)
+    kept = np.isfinite(reference.top_p(row, p))
+    assert probabilities[kept].sum() >= p - 1e-12
+    assert probabilities[kept].sum() - probabilities[kept].min() < p + 1e-12
+    if not kept.all():
+        assert probabilities[kept].min() >= probabilities[~kept].max()
+
+
+def test_top_p_keeps_the_token_that_crosses():
+    logits = np.log([[0.5, 0.3, 0.2]])
+    assert np.isfinite(reference.top_p(logits, 0.6)).tolist() == [[True, True, False]]
+    assert np.isfinite(reference.top_p(logits, 0.4)).tolist() == [[True, False, False]]
+    assert np.isfinite(reference.top_p(logits, 1.0)).tolist() == [[True, True, True]]
+
+
+def test_filters_leave_the_kept_logits_as_they_were():
+    logits = np.random.default_rng(5).standard_normal((2, 3, 9))
+    for filtered in (reference.top_k(logits, 4), reference.top_p(logits, 0.7)):
+        assert filtered.shape == logits.shape
+        kept = np.isfinite(filtered)
+        np.testing.assert_array_equal(filtered[kept], logits[kept])
+        assert np.all(filtered[~kept] == -np.inf)
+
+
+@quick
+@given(logit_rows)
+def test_low_temperature_is_greedy(row):
+    weights = reference.softmax(reference.temperature(row, 1e-3))
+    best = np.array(row) == max(row)
+    np.testing.assert_allclose(weights, best / best.sum(), rtol=0, atol=1e-12)
