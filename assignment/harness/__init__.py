@@ -1,0 +1,1 @@
+"""What the public tests stand on: the parts table, golden cases, comparison and the report."""

@@ -1,0 +1,120 @@
+"""Small random models for property tests, and decode loops driven by chosen tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .cases import Case
+from .compare import Axes, check, check_array, check_kind
+from .student import Student
+
+STEP_AXES: Axes = ("step", "batch", "token")
+POSITION_AXES: Axes = ("position", "batch", "token")
+
+
+def random_model(seed: int, n_heads: int = 4, n_kv_heads: int = 4) -> tuple[dict, dict]:
+    """Config and weights of a model whose bugs show.
+
+    Weights N(0, 1/fan_in) and random norm weights: with the usual small initialisation and norm
+    weights of one, a wrong position or scale would hardly move the logits.
+    """
+    rng = np.random.default_rng(seed)
+    d_model, head_dim, d_ff, vocab_size, n_layers = 18, 6, 22, 29, 2
+    shapes = {"embedding": (vocab_size, d_model)}
+    for layer in range(n_layers):
+        shapes |= {
+            f"layers.{layer}.w_q": (d_model, n_heads * head_dim),
+            f"layers.{layer}.w_k": (d_model, n_kv_heads * head_dim),
+            f"layers.{layer}.w_v": (d_model, n_kv_heads * head_dim),
+            f"layers.{layer}.w_o": (n_heads * head_dim, d_model),
+            f"layers.{layer}.w_gate": (d_model, d_ff),
+            f"layers.{layer}.w_up": (d_model, d_ff),
+            f"layers.{layer}.w_down": (d_ff, d_model),
+        }
+    shapes["lm_head"] = (d_model, vocab_size)
+    params = {name: rng.standard_normal(s) / np.sqrt(s[0]) for name, s in shapes.items()}
+    params["embedding"] *= np.sqrt(vocab_size)
+    for layer in range(n_layers):
+        params[f"layers.{layer}.attention_norm"] = rng.uniform(0.5, 1.5, d_model)
+        params[f"layers.{layer}.mlp_norm"] = rng.uniform(0.5, 1.5, d_model)
+    params["final_norm"] = rng.uniform(0.5, 1.5, d_model)
+    config = {
+        "name": "property test",
+        "n_layers": n_layers,
+        "d_model": d_model,
+        "n_heads": n_heads,
+        "n_kv_heads": n_kv_heads,
+        "head_dim": head_dim,
+        "d_ff": d_ff,
+        "vocab_size": vocab_size,
+        "rope_theta": 200.0,
+    }
+    return config, params
+
+
+def new_cache(student: Student, config: dict, batch_size: int, max_len: int, dtype: Any = float):
+    """An empty KVCache for a model."""
+    return student.KVCache(
+        config["n_layers"],
+        batch_size,
+        config["n_kv_heads"],
+        max_len,
+        config["head_dim"],
+        np.dtype(dtype),
+    )
+
+
+def new_latent_cache(student: Student, config: dict, batch_size: int, max_len: int, dtype: Any):
+    """An empty MLACache for a model."""
+    return student.MLACache(
+        config["n_layers"],
+        batch_size,
+        max_len,
+        config["latent_dim"],
+        config["rope_dim"],
+        np.dtype(dtype),
+    )
+
+
+def recompute(student: Student, model: Any, config: dict, tokens: np.ndarray) -> np.ndarray:
+    """Logits (B, V) after whole sequences: one prefill into a fresh cache, nothing reused."""
+    cache = new_cache(student, config, *tokens.shape)
+    return student.prefill(model, tokens, cache)
+
+
+def check_length(cache: Any, expected: int, when: str) -> None:
+    """Fail unless cache.length is exactly this number: an array that equals it is not a length."""
+    length = cache.length
+    is_number = isinstance(length, int | np.integer) and not isinstance(length, bool)
+    check(
+        is_number and int(length) == expected,
+        f"cache.length is {length!r} {when}, expected {expected}",
+    )
+
+
+def teacher_forced_decode(student: Student, case: Case) -> list:
+    """Logits after the prompt and after each given token, whatever the student would choose.
+
+    Teacher forcing keeps one wrong token from spoiling all later steps.
+    """
+    model = student.load_model(case.config, case.params)
+    n_positions = case.prompt.shape[1] + case.continuation.shape[1]
+    dtype = case.decode_logits.dtype
+    cache = new_cache(student, case.config, len(case.prompt), n_positions, dtype)
+    steps = [student.prefill(model, case.prompt, cache)]
+    return steps + [student.decode_step(model, token, cache) for token in case.continuation.T]
+
+
+def check_decode(student: Student, case: Case, what: str = "the logits") -> None:
+    """The core check: every step's logits are those of the reference's recompute."""
+    got = teacher_forced_decode(student, case)
+    check_trace(got, case.decode_logits, f"{what} (step 0 is the prefill's)")
+
+
+def check_trace(got: list, expected: np.ndarray, what: str, axes: Axes = STEP_AXES) -> None:
+    """Compare the logits of every step; each step must be a plain array of the right kind."""
+    for step, (logits, target) in enumerate(zip(got, expected, strict=True)):
+        check_kind(logits, target, f"{what} at {axes[0]} {step}")
+    check_array(np.stack(got), expected, what, axes)

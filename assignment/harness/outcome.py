@@ -1,0 +1,87 @@
+"""What became of one test, in terms of the homework instead of pytest's."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from .compare import Mismatch
+from .points import Grading, grading_of
+from .student import NotStarted, not_started
+
+PASSED, FAILED, NOT_STARTED, WAITING = "passed", "failed", "not_started", "waiting"
+
+_NOT_THEIRS = ("test_", "conftest", "transformer")  # the innermost line a student can change
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one test.
+
+    Attributes:
+        state: passed, failed, not_started (its own part's stub was reached) or waiting (a stub
+            of another part was).
+        message: for a failure, what was found and expected; else which stub was reached.
+        test: pytest's node id, as in "assignment/test_part3_rope.py::test_rope[public-float64]".
+        needs: section and name of the stub that was reached, as in "3.2 apply_rope".
+    """
+
+    test: str
+    grading: Grading
+    state: str
+    message: str = ""
+    needs: str = ""
+    first_bad: dict[str, int] = field(default_factory=dict)
+    max_error: float | None = None
+    tolerance: float | None = None
+
+    @property
+    def points(self) -> float:
+        return self.grading.points if self.state == PASSED else 0.0
+
+
+def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None:
+    """The outcome of a test that raised `error` (None: it passed); None if it grades nothing."""
+    grading = grading_of(item)
+    if grading is None:
+        return None
+    if error is None:
+        return Outcome(item.nodeid, grading, PASSED)
+    if isinstance(error, NotImplementedError):
+        error = not_started(error)
+    if isinstance(error, NotStarted):
+        state = NOT_STARTED if error.part in (grading.part, 0) else WAITING
+        needs = f"{error.section} {error.function}"
+        return Outcome(item.nodeid, grading, state, str(error), needs)
+    if isinstance(error, Mismatch):
+        return Outcome(
+            item.nodeid,
+            grading,
+            FAILED,
+            str(error),
+            first_bad=error.first_bad,
+            max_error=error.max_error,
+            tolerance=error.tolerance,
+        )
+    return Outcome(item.nodeid, grading, FAILED, _describe(error))
+
+
+def _describe(error: BaseException) -> str:
+    """An exception in the student's code: type, message and where."""
+    where = getattr(error, "student_where", None) or _innermost_student_line(error)
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{text}\n{where}" if where else text
+
+
+def _innermost_student_line(error: BaseException) -> str:
+    """`kv_cache.py:31 in prefill: x = model.embed(token)`, from the traceback of a local run."""
+    frames = traceback.extract_tb(error.__traceback__)
+    homework = [f for f in frames if (Path(f.filename).parent / "transformer.py").exists()]
+    students = [f for f in homework if not Path(f.filename).name.startswith(_NOT_THEIRS)]
+    if not students:
+        return ""
+    frame = students[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"

@@ -1,0 +1,114 @@
+"""The pytest hooks of the homework: options, fixtures, outcomes, exit code.
+
+`assignment/conftest.py` loads it. The grader passes a backend and cases of its own through
+`config.stash`, so that a test never knows which of the two runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import hypothesis
+import pytest
+
+from .cases import Case, Cases, load_cases
+from .outcome import Outcome, outcome_of
+from .report import Report
+from .student import Backend, LocalBackend, Student
+
+BACKEND = pytest.StashKey[Backend]()
+CASE_SETS = pytest.StashKey[dict[str, Cases]]()
+OUTCOME = pytest.StashKey[Outcome | None]()
+
+# Every run draws the same examples, so that a grade does not depend on luck.
+hypothesis.settings.register_profile(
+    "homework",
+    max_examples=25,
+    # No shrinking: the examples are small as they are, and making one smaller calls a slow
+    # function hundreds of times more.
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    deadline=None,
+    derandomize=True,
+    database=None,
+    report_multiple_bugs=False,
+    print_blob=False,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--impl",
+        default=None,
+        metavar="PACKAGE",
+        help="package with the functions under test (default: the folder of the tests)",
+    )
+
+
+@pytest.hookimpl(trylast=True)  # after the terminal reporter, which the report replaces
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "graded(section, points): a graded test")
+    hypothesis.settings.load_profile("homework")
+    if BACKEND not in config.stash:
+        package = config.getoption("impl") or __package__.rpartition(".")[0]
+        config.stash[BACKEND] = LocalBackend(package)
+        config.stash[CASE_SETS] = {"public": load_cases()}
+        Report.install(config, package)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that asks for `oracle` once for each set of cases."""
+    if "oracle" in metafunc.fixturenames:
+        case_sets = metafunc.config.stash[CASE_SETS]
+        metafunc.parametrize("oracle", list(case_sets), indirect=True)
+
+
+class NoSuchCase(Exception):
+    """A test asks for a case that was never made: the course's fault, not the student's."""
+
+
+class Oracle:
+    """Expected values: `oracle("rope/float64")` is a case computed by the reference model."""
+
+    def __init__(self, cases: Cases) -> None:
+        self._cases = cases
+
+    def __call__(self, name: str) -> Case:
+        try:
+            return self._cases[name]
+        except KeyError:
+            raise NoSuchCase(f"there is no case called {name}; is the golden data stale?") from None
+
+
+@pytest.fixture(scope="session")
+def student(request: pytest.FixtureRequest) -> Student:
+    """The functions under test."""
+    return Student(request.config.stash[BACKEND])
+
+
+@pytest.fixture
+def oracle(request: pytest.FixtureRequest) -> Oracle:
+    """What the reference model says."""
+    return Oracle(request.config.stash[CASE_SETS][request.param])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call" or (report.when == "setup" and call.excinfo):
+        item.stash[OUTCOME] = outcome_of(item, call.excinfo.value if call.excinfo else None)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """Not done is not green: a stub that was reached makes the exit code non-zero."""
+    unfinished = any(
+        outcome is not None and outcome.state != "passed"
+        for outcome in (item.stash.get(OUTCOME, None) for item in session.items)
+    )
+    if unfinished and session.exitstatus in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    yield

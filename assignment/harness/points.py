@@ -1,0 +1,45 @@
+"""Marks on the tests: which section they grade and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Grading:
+    """What a test is worth, and where in the handout its function stands."""
+
+    section: str
+    points: float
+    title: str
+
+    @property
+    def part(self) -> int:
+        return int(self.section.split(".")[0])
+
+
+def graded(section: str, points: float) -> Callable:
+    """Mark a test as worth `points` for handout section `section`, as in graded("4.3", 2)."""
+    return pytest.mark.graded(section, points)
+
+
+def grading_of(item: pytest.Item) -> Grading | None:
+    """The marks of a collected test; its title is the first line of its docstring."""
+    mark = item.get_closest_marker("graded")
+    if mark is None:
+        return None
+    section, points = mark.args
+    docstring = getattr(item.obj, "__doc__", None) or item.name
+    title = docstring.strip().splitlines()[0].rstrip(".")
+    return Grading(section, points, title + _variant(item))
+
+
+def _variant(item: pytest.Item) -> str:
+    """The parameters of a test that runs several times, as in " (float32)"."""
+    if not hasattr(item, "callspec"):
+        return ""
+    values = [str(value) for name, value in item.callspec.params.items() if name != "oracle"]
+    return f" ({', '.join(values)})" if values else ""

@@ -1,0 +1,144 @@
+"""What a student sees: a line a part as it finishes, then the first failures in full."""
+
+from __future__ import annotations
+
+import pytest
+
+from .outcome import FAILED, NOT_STARTED, PASSED, WAITING, Outcome
+from .parts import PART_BY_NUMBER
+
+SHOWN_IN_FULL = 3
+MAX_LINES_OF_A_FAILURE = 12
+BAR_WIDTH = 12
+
+
+class Report:
+    """Replaces pytest's dots and tracebacks, unless `-v` asks for those."""
+
+    def __init__(self, config: pytest.Config, package: str) -> None:
+        self._terminal = config.pluginmanager.get_plugin("terminalreporter")
+        self._package = package
+        self._outcomes: list[Outcome] = []
+        self._finished_part: int | None = None
+        self._begun = False
+
+    @classmethod
+    def install(cls, config: pytest.Config, package: str) -> None:
+        """Take over the terminal of a student's run."""
+        if config.option.verbose > 0 or config.option.collectonly:
+            return
+        if not config.pluginmanager.hasplugin("terminalreporter"):
+            return
+        config.option.verbose = -2
+        config.option.tbstyle = "no"
+        config.option.reportchars = ""
+        config.option.no_summary = True
+        config.pluginmanager.register(cls(config, package), "homework-report")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
+        category = report.outcome if report.when == "call" or not report.passed else ""
+        return category, "", ""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        from .plugin import OUTCOME  # the plugin imports this module
+
+        outcome = item.stash.get(OUTCOME, None)
+        if outcome is None:
+            return
+        self._outcomes.append(outcome)
+        if nextitem is None or _part_of(nextitem) != outcome.grading.part:
+            self._finished_part = outcome.grading.part
+
+    def pytest_runtest_logfinish(self) -> None:
+        """Write here, where pytest captures no output."""
+        if self._finished_part is not None:
+            self._write_part(self._finished_part)
+            self._finished_part = None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self) -> None:
+        if not self._outcomes:
+            return
+        earned = sum(o.points for o in self._outcomes)
+        total = sum(o.grading.points for o in self._outcomes)
+        self._line(f"{'':8}{'Total':33}{earned:>{BAR_WIDTH + 6}g} / {total:g}", bold=True)
+        self._write_failures()
+        self._write_next_step()
+
+    def _write_part(self, number: int) -> None:
+        if not self._begun:
+            self._line(f"\nAttention and KV-cache decode ({self._package})\n", bold=True)
+        self._begun = True
+        outcomes = [o for o in self._outcomes if o.grading.part == number]
+        earned = sum(o.points for o in outcomes)
+        total = sum(o.grading.points for o in outcomes)
+        filled = int(BAR_WIDTH * earned / total) if total else 0
+        bar = "█" * filled + "·" * (BAR_WIDTH - filled)
+        done = all(o.state == PASSED for o in outcomes)
+        failed = any(o.state == FAILED for o in outcomes)
+        colour = {"green": True} if done else {"red": True} if failed else {"yellow": True}
+        self._line(
+            f"Part {number}  {PART_BY_NUMBER[number].title:32} {bar} {earned:>4g} / {total:<4g} "
+            f"{_state_of_part(outcomes)}",
+            **colour,
+        )
+
+    def _write_failures(self) -> None:
+        failures = _distinct([o for o in self._outcomes if o.state == FAILED])
+        shown = _first_of_each_section(failures)[:SHOWN_IN_FULL]
+        for outcome in shown:
+            self._line("")
+            self._line(f"✗ {outcome.grading.section}  {outcome.grading.title}", red=True)
+            for line in outcome.message.splitlines()[:MAX_LINES_OF_A_FAILURE]:
+                self._line(f"    {line}")
+            self._line(f"    run it alone: pytest {outcome.test.partition('[')[0]}")
+        rest = [o for o in failures if o not in shown]
+        if rest:
+            self._line(f"\nand {len(rest)} more, to look at after these:")
+            for outcome in rest[:5]:
+                self._line(f"  ✗ {outcome.grading.section}  {outcome.grading.title}")
+            if len(rest) > 5:
+                self._line("  … (pytest -v shows all of them)")
+
+    def _write_next_step(self) -> None:
+        todo = next((o for o in self._outcomes if o.state == NOT_STARTED), None)
+        if todo and not any(o.state == FAILED for o in self._outcomes):
+            section = todo.needs.split()[0]
+            self._line(f"\nNext: {todo.needs} (assignment/README.md §{section})")
+
+    def _line(self, text: str, **style: bool) -> None:
+        self._terminal.write_line(text, **style)
+
+
+def _state_of_part(outcomes: list[Outcome]) -> str:
+    n_failed = sum(o.state == FAILED for o in outcomes)
+    if n_failed:
+        return f"{n_failed} failed"
+    for state, text in ((NOT_STARTED, "next:"), (WAITING, "waiting for")):
+        first = next((o for o in outcomes if o.state == state), None)
+        if first is None:
+            continue
+        if state == NOT_STARTED and not any(o.state == PASSED for o in outcomes):
+            return "not started"
+        return f"{text} {first.needs}"
+    return "done"
+
+
+def _distinct(failures: list[Outcome]) -> list[Outcome]:
+    """One failure for each test and each message: the same fault is not told twice."""
+    by_test = {o.test.partition("[")[0]: o for o in reversed(failures)}
+    by_message = {o.message: o for o in by_test.values()}
+    return [o for o in failures if by_message.get(o.message) is o]
+
+
+def _first_of_each_section(failures: list[Outcome]) -> list[Outcome]:
+    """A function's first failure tells the most; the next to read is another function's."""
+    by_section = {o.grading.section: o for o in reversed(failures)}
+    return [o for o in failures if by_section[o.grading.section] is o]
+
+
+def _part_of(item: pytest.Item) -> int | None:
+    mark = item.get_closest_marker("graded")
+    return int(mark.args[0].split(".")[0]) if mark else None

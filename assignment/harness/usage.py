@@ -1,0 +1,79 @@
+"""Is the cache really used? Right logits alone do not tell: recomputing the prefix gives them too.
+
+Two questions that a recompute cannot answer rightly. (1) After the prefill, replace the
+embeddings of all old tokens by NaN: who reads them again gets NaN. (2) Count the vectors that go
+through the projections in one step: one a row, however long the context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .cases import Case
+from .compare import Mismatch, check
+from .models import check_trace, new_cache, new_latent_cache
+from .student import Student
+
+RECOMPUTES = "it recomputes the prefix in place of using the cache (L2 §5.2)"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The functions of one decode loop, and the projection whose work is counted."""
+
+    prefill: str
+    decode_step: str
+    new_cache: Callable
+    projection: str
+
+
+LLAMA = Loop("prefill", "decode_step", new_cache, "w_k")
+LATENT = Loop("mla_prefill", "mla_decode_step", new_latent_cache, "w_dkv")
+
+
+def check_cache_is_used(student: Student, case: Case, loop: Loop = LLAMA) -> None:
+    """Each step runs on a model that knows no token but the new one, and must still be right."""
+    prefill, decode_step = getattr(student, loop.prefill), getattr(student, loop.decode_step)
+    cache = _cache_for(student, case, loop)
+    got = [prefill(student.load_model(case.config, case.params), case.prompt, cache)]
+    for step, token in enumerate(case.continuation.T, start=1):
+        model = student.load_model(case.config, _only_embeds(case.params, token))
+        logits = decode_step(model, token, cache)
+        if isinstance(logits, np.ndarray) and np.isnan(logits).any():
+            raise Mismatch(f"{loop.decode_step} {step} read older tokens again: {RECOMPUTES}")
+        got.append(logits)
+    check_trace(got, case.decode_logits, "decode with the old tokens' embeddings removed")
+
+
+def check_work_of_a_step(student: Student, case: Case, loop: Loop = LLAMA) -> None:
+    """The Counter of the given model sees one vector a row in each projection."""
+    model = student.load_model(case.config, case.params)
+    cache = _cache_for(student, case, loop)
+    getattr(student, loop.prefill)(model, case.prompt, cache)
+    batch = len(case.prompt)
+    for step, token in enumerate(case.continuation.T, start=1):
+        model.counter.reset()
+        getattr(student, loop.decode_step)(model, token, cache)
+        rows = model.counter.rows(loop.projection) // case.config["n_layers"]
+        check(rows > 0, f"{loop.decode_step} {step} never projected its token through the model")
+        check(
+            rows <= batch,
+            f"{loop.decode_step} {step} sent {rows} vectors through {loop.projection} where "
+            f"{batch} are new: {RECOMPUTES}",
+        )
+
+
+def _cache_for(student: Student, case: Case, loop: Loop):
+    n_positions = case.prompt.shape[1] + case.continuation.shape[1]
+    dtype = case.decode_logits.dtype
+    return loop.new_cache(student, case.config, len(case.prompt), n_positions, dtype)
+
+
+def _only_embeds(params: dict[str, np.ndarray], token: np.ndarray) -> dict[str, np.ndarray]:
+    """The same weights, but the embedding of every token except `token` is NaN."""
+    embedding = np.full_like(params["embedding"], np.nan)
+    embedding[token] = params["embedding"][token]
+    return params | {"embedding": embedding}

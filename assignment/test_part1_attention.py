@@ -1,0 +1,98 @@
+"""Part 1: softmax and scaled dot-product attention."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .harness.compare import check, check_array
+from .harness.points import graded
+
+CORE_AXES = ("query", "feature")
+HEAD_AXES = ("batch", "head", "query", "feature")
+
+
+@graded("1.1", 0.5)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_softmax(student, oracle, dtype):
+    """softmax along the last axis, in the dtype of its input."""
+    case = oracle(f"softmax/{dtype}")
+    check_array(student.softmax(case.x), case.expected, "softmax(x)", ("i", "j", "k"))
+
+
+@graded("1.1", 1)
+def test_softmax_along_another_axis(student, oracle):
+    """softmax along the axis it is told."""
+    case = oracle("softmax/axis")
+    got = student.softmax(case.x, axis=case.axis)
+    check_array(got, case.expected, f"softmax(x, axis={case.axis})", ("i", "j", "k"))
+
+
+@graded("1.1", 0.5)
+@pytest.mark.parametrize("size", ["large", "small"])
+def test_softmax_of_extreme_scores(student, oracle, size):
+    """softmax of scores near +-1000 neither overflows nor divides by zero."""
+    case = oracle(f"softmax/{size}")
+    check_array(student.softmax(case.x), case.expected, f"softmax of {size} scores")
+
+
+@graded("1.1", 1)
+def test_softmax_of_masked_scores(student, oracle):
+    """A score of -inf gets weight 0."""
+    case = oracle("softmax/masked")
+    check_array(student.softmax(case.x), case.expected, "softmax of scores with -inf", ("i", "j"))
+
+
+@graded("1.1", 1)
+@given(seed=st.integers(0, 2**16), shift=st.floats(-100, 100))
+def test_softmax_ignores_a_common_shift(student, seed, shift):
+    """softmax(x + c) = softmax(x), and its weights sum to 1."""
+    x = np.random.default_rng(seed).standard_normal((3, 5))
+    weights = student.softmax(x)
+    check_array(weights.sum(axis=-1), np.ones(3), "the sum of softmax weights", ("row",))
+    check_array(student.softmax(x + shift), weights, f"softmax(x + {shift:.3g})", ("row", "i"))
+
+
+@graded("1.2", 2)
+def test_attention_by_hand(student):
+    """The three tokens worked by hand in D3 give [10, 0], [5, 5] and about [6, 4]."""
+    q = np.array([[0.0, 1], [1, 1], [1, 0]])
+    k = np.array([[1.0, 0], [0, 1], [1, 1]])
+    v = np.array([[10.0, 0], [0, 10], [5, 5]])
+    may_attend = np.array([[True, False, False], [True, True, False], [True, True, True]])
+    got = student.scaled_dot_product_attention(q, k, v, may_attend)
+    e = np.exp(1 / np.sqrt(2))
+    third = (e * v[0] + v[1] + e * v[2]) / (2 * e + 1)
+    expected = np.array([[10, 0], [5, 5], third])
+    check_array(got, expected, "attention of the three tokens of D3", ("token", "feature"))
+
+
+@graded("1.2", 2)
+def test_attention_plain(student, oracle):
+    """Attention of one sequence; values may be wider than keys."""
+    case = oracle("attention/plain")
+    got = student.scaled_dot_product_attention(case.q, case.k, case.v)
+    check_array(got, case.expected, "scaled_dot_product_attention(q, k, v)", CORE_AXES)
+
+
+@graded("1.2", 1)
+@pytest.mark.parametrize("name", ["masked", "float32"])
+def test_attention_masked(student, oracle, name):
+    """Attention with batch and head axes and a mask: True = may attend."""
+    case = oracle(f"attention/{name}")
+    got = student.scaled_dot_product_attention(case.q, case.k, case.v, mask=case.mask)
+    check_array(got, case.expected, "scaled_dot_product_attention(q, k, v, mask)", HEAD_AXES)
+
+
+@graded("1.2", 1)
+@given(seed=st.integers(0, 2**16), key_len=st.integers(1, 6))
+def test_attention_is_a_lookup(student, seed, key_len):
+    """Reordering keys with their values changes nothing; an output lies between its values."""
+    rng = np.random.default_rng(seed)
+    q, k, v = (rng.standard_normal((n, 4)) for n in (2, key_len, key_len))
+    got = student.scaled_dot_product_attention(q, k, v)
+    order = rng.permutation(key_len)
+    reordered = student.scaled_dot_product_attention(q, k[order], v[order])
+    check_array(reordered, got, f"attention over {key_len} reordered keys", CORE_AXES)
+    inside = (got <= v.max(axis=0) + 1e-9) & (got >= v.min(axis=0) - 1e-9)
+    check(bool(inside.all()), "an output lies outside the range of the values it averages")

@@ -1,0 +1,86 @@
+"""Part 2: the causal mask, splitting and merging heads, multi-head attention."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .harness.compare import check_array, check_same_bits
+from .harness.points import graded
+
+SEQUENCE_AXES = ("batch", "position", "feature")
+HEAD_AXES = ("batch", "head", "position", "feature")
+
+
+@graded("2.1", 1)
+@pytest.mark.parametrize("size", ["1_of_1", "4_of_4"])
+def test_causal_mask(student, oracle, size):
+    """Each position sees itself and what came before."""
+    case = oracle(f"causal_mask/{size}")
+    what = f"causal_mask({case.query_len}, {case.key_len})"
+    got = student.causal_mask(case.query_len, case.key_len)
+    check_array(got, case.expected, what, ("query", "key"))
+
+
+@graded("2.1", 1)
+@pytest.mark.parametrize("size", ["1_of_6", "3_of_7"])
+def test_causal_mask_with_a_cache(student, oracle, size):
+    """The queries are the LAST positions: the first of them already sees the cached keys."""
+    case = oracle(f"causal_mask/{size}")
+    what = f"causal_mask({case.query_len}, {case.key_len})"
+    got = student.causal_mask(case.query_len, case.key_len)
+    check_array(got, case.expected, what, ("query", "key"))
+
+
+@graded("2.2", 2)
+def test_split_heads(student, oracle):
+    """Head h takes columns h*d_h to (h+1)*d_h of every position."""
+    case = oracle("split_heads")
+    got = student.split_heads(case.x, case.n_heads)
+    check_array(got, case.expected, f"split_heads(x, {case.n_heads})", HEAD_AXES)
+
+
+@graded("2.3", 1)
+def test_merge_heads(student, oracle):
+    """Heads are laid side by side."""
+    case = oracle("merge_heads")
+    check_array(student.merge_heads(case.x), case.expected, "merge_heads(x)", SEQUENCE_AXES)
+
+
+@graded("2.3", 1)
+@given(
+    batch=st.integers(1, 3),
+    length=st.integers(1, 4),
+    n_heads=st.integers(1, 4),
+    head_dim=st.integers(1, 4),
+)
+def test_merge_undoes_split(student, batch, length, n_heads, head_dim):
+    """merge_heads(split_heads(x, H)) = x, to the bit."""
+    x = np.arange(batch * length * n_heads * head_dim, dtype=np.float64)
+    x = x.reshape(batch, length, n_heads * head_dim)
+    got = student.merge_heads(student.split_heads(x, n_heads))
+    check_array(got, x, f"merge_heads(split_heads(x, {n_heads}))", SEQUENCE_AXES)
+
+
+@graded("2.4", 2)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_multi_head_attention(student, oracle, dtype):
+    """Project, split, attend causally, merge and mix."""
+    case = oracle(f"multi_head_attention/{dtype}")
+    got = student.multi_head_attention(case.x, case.w_q, case.w_k, case.w_v, case.w_o, case.n_heads)
+    check_array(got, case.expected, "multi_head_attention(x, ...)", SEQUENCE_AXES)
+
+
+@graded("2.4", 2)
+@given(seed=st.integers(0, 2**16), changed=st.integers(1, 5))
+def test_the_causal_mask_leaks_nothing(student, seed, changed):
+    """Change token j and the outputs before j stay equal to the bit (L2 §2.5)."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((1, 6, 8))
+    weights = [rng.standard_normal((8, 6)) for _ in range(3)] + [rng.standard_normal((6, 8))]
+    before = student.multi_head_attention(x, *weights, 2)
+    altered = x.copy()
+    altered[:, changed] = rng.standard_normal(8)
+    after = student.multi_head_attention(altered, *weights, 2)
+    what = f"the output before position {changed}, the only one whose token was changed"
+    check_same_bits(after[:, :changed], before[:, :changed], what, SEQUENCE_AXES)

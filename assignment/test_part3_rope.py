@@ -1,0 +1,85 @@
+"""Part 3: rotary position embedding."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .harness.compare import check_array
+from .harness.points import graded
+
+HEAD_AXES = ("batch", "head", "position", "feature")
+
+
+@graded("3.1", 2)
+def test_rope_frequencies(student, oracle):
+    """Pair i turns by theta ** (-2i / head_dim) per position."""
+    case = oracle("rope_frequencies")
+    got = student.rope_frequencies(case.head_dim, case.theta)
+    check_array(got, case.expected, f"rope_frequencies({case.head_dim}, {case.theta})", ("pair",))
+
+
+@graded("3.1", 1)
+def test_rope_frequencies_of_an_odd_head(student):
+    """An odd head_dim is refused with a ValueError."""
+    with pytest.raises(ValueError):
+        student.rope_frequencies(7)
+
+
+@graded("3.2", 1.5)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rope(student, oracle, dtype):
+    """Neighbouring pairs turn by position times frequency."""
+    case = oracle(f"rope/{dtype}")
+    got = student.apply_rope(case.x, case.positions, case.theta)
+    what = f"apply_rope at positions {case.positions.tolist()}"
+    check_array(got, case.expected, what, HEAD_AXES)
+
+
+@graded("3.2", 1.5)
+@pytest.mark.parametrize("name", ["per_row", "shared_key"])
+def test_rope_with_a_row_of_positions_each(student, oracle, name):
+    """positions (B, T): every row of the batch sits at positions of its own."""
+    case = oracle(f"rope/{name}")
+    got = student.apply_rope(case.x, case.positions, case.theta)
+    axes = HEAD_AXES if case.x.ndim == 4 else ("batch", "position", "feature")
+    check_array(got, case.expected, f"apply_rope(x {case.x.shape}, positions (B, T))", axes)
+
+
+@graded("3.2", 1)
+def test_rope_at_position_zero(student):
+    """Position 0 is not turned at all."""
+    x = np.random.default_rng(0).standard_normal((2, 1, 6))
+    got = student.apply_rope(x, np.array([0]))
+    check_array(got, x, "apply_rope at position 0", ("head", "position", "feature"))
+
+
+@graded("3.2", 3)
+@given(
+    seed=st.integers(0, 2**16),
+    m=st.integers(0, 300),
+    n=st.integers(0, 300),
+    shift=st.integers(0, 10000),
+    theta=st.sampled_from([100.0, 10000.0]),
+)
+def test_rope_depends_on_differences_only(student, seed, m, n, shift, theta):
+    """q at m times k at n depends on m - n alone (L2 §2.7)."""
+    q, k = np.random.default_rng(seed).standard_normal((2, 1, 8))
+
+    def dot(query_position: int, key_position: int) -> np.ndarray:
+        rotated_q = student.apply_rope(q, np.array([query_position]), theta)
+        rotated_k = student.apply_rope(k, np.array([key_position]), theta)
+        return np.atleast_1d((rotated_q * rotated_k).sum())
+
+    what = f"q.k at positions ({m + shift}, {n + shift}), compared with ({m}, {n})"
+    check_array(dot(m + shift, n + shift), dot(m, n), what)
+
+
+@graded("3.2", 1)
+@given(seed=st.integers(0, 2**16), start=st.integers(0, 10000))
+def test_rope_keeps_lengths(student, seed, start):
+    """A rotation changes no vector's length."""
+    x = np.random.default_rng(seed).standard_normal((3, 8))
+    got = student.apply_rope(x, np.arange(start, start + 3))
+    lengths = np.linalg.norm(x, axis=-1)
+    check_array(np.linalg.norm(got, axis=-1), lengths, "the length of rotated vectors")

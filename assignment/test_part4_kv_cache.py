@@ -1,0 +1,162 @@
+"""Part 4: the KV cache, prefill, decode and greedy generation, on models with G = H."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .harness.compare import Mismatch, check_array
+from .harness.machines import run_cache_machine, run_decode_machine
+from .harness.models import (
+    POSITION_AXES,
+    check_decode,
+    check_length,
+    check_trace,
+    new_cache,
+    random_model,
+    recompute,
+)
+from .harness.points import graded
+from .harness.usage import check_cache_is_used, check_work_of_a_step
+
+CACHE_AXES = ("batch", "kv head", "position", "feature")
+
+
+@graded("4.1", 2)
+def test_cache_returns_what_it_holds(student):
+    """append returns every position of its layer, oldest first, in the cache's dtype."""
+    rng = np.random.default_rng(0)
+    cache = student.KVCache(2, 2, 3, 6, 4, np.dtype(np.float32))
+    k, v = rng.standard_normal((2, 2, 3, 5, 4)).astype(np.float32)
+    for start, end in ((0, 2), (2, 3), (3, 5)):
+        for layer, sign in ((0, 1), (1, -1)):
+            new_k, new_v = sign * k[:, :, start:end], sign * v[:, :, start:end]
+            keys, values = cache.append(layer, new_k, new_v)
+            what = f"from append, in layer {layer} after {end} positions"
+            check_array(keys, sign * k[:, :, :end], f"keys {what}", CACHE_AXES)
+            check_array(values, sign * v[:, :, :end], f"values {what}", CACHE_AXES)
+
+
+@graded("4.1", 1)
+def test_cache_length_counts_whole_positions(student):
+    """length counts the positions that EVERY layer holds."""
+    cache = student.KVCache(2, 1, 1, 4, 2, np.dtype(float))
+    block = np.ones((1, 1, 3, 2))
+    check_length(cache, 0, "of a new cache of 2 layers")
+    cache.append(0, block, block)
+    check_length(cache, 0, "when only layer 0 of 2 holds 3 positions")
+    cache.append(1, block, block)
+    check_length(cache, 3, "when both layers hold 3 positions")
+
+
+@graded("4.1", 1)
+def test_cache_refuses_what_it_cannot_hold(student):
+    """More than max_len positions, or truncating to more than it holds: ValueError."""
+    cache = student.KVCache(1, 1, 1, 3, 2, np.dtype(float))
+    block = np.ones((1, 1, 2, 2))
+    cache.append(0, block, block)
+    for call, arguments in ((cache.append, (0, block, block)), (cache.truncate, (3,))):
+        try:
+            call(*arguments)
+        except ValueError:
+            continue
+        raise Mismatch("a cache of 3 positions that holds 2 took 2 more, or truncated to 3")
+
+
+@graded("4.1", 3)
+def test_cache_under_any_use(student):
+    """Any order of append and truncate on two caches leaves each with its own rows."""
+    run_cache_machine(student)
+
+
+@graded("4.2", 1.5)
+@pytest.mark.parametrize("name", ["mha", "mha_float32"])
+def test_prefill(student, oracle, name):
+    """prefill of 1, 2, 3, ... tokens gives the reference's logits at every position."""
+    case = oracle(f"decode/{name}")
+    model = student.load_model(case.config, case.params)
+    got = []
+    for end in range(1, case.prompt.shape[1] + 1):
+        tokens = case.prompt[:, :end]
+        cache = new_cache(student, case.config, *tokens.shape, case.prefill_logits.dtype)
+        got.append(student.prefill(model, tokens, cache))
+        check_length(cache, end, f"after a prefill of {end}")
+    check_trace(got, case.prefill_logits, "the logits of prefill", POSITION_AXES)
+
+
+@graded("4.2", 2)
+@given(seed=st.integers(0, 2**16), chunks=st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_prefill_in_chunks(student, seed, chunks):
+    """A prefill in any chunks equals one prefill."""
+    config, params = random_model(seed=1)
+    model = student.load_model(config, params)
+    tokens = np.random.default_rng(seed).integers(config["vocab_size"], size=(2, sum(chunks)))
+    cache = new_cache(student, config, *tokens.shape)
+    for end, size in zip(np.cumsum(chunks), chunks, strict=True):
+        got = student.prefill(model, tokens[:, end - size : end], cache)
+    expected = recompute(student, model, config, tokens)
+    check_array(got, expected, f"prefill in chunks of {chunks}", ("batch", "token"))
+
+
+@graded("4.3", 3)
+@pytest.mark.parametrize("name", ["mha", "mha_float32"])
+def test_decode(student, oracle, name):
+    """Every decode step gives the logits of a recompute of the whole sequence."""
+    check_decode(student, oracle(f"decode/{name}"))
+
+
+@graded("4.3", 3)
+@given(
+    seed=st.integers(0, 2**16),
+    batch=st.integers(1, 3),
+    prompt_len=st.integers(1, 5),
+    n_steps=st.integers(1, 4),
+)
+def test_decode_equals_recompute(student, seed, batch, prompt_len, n_steps):
+    """Decode after a prompt of any length equals a prefill of everything so far, at every step."""
+    config, params = random_model(seed=2)
+    model = student.load_model(config, params)
+    rng = np.random.default_rng(seed)
+    tokens = rng.integers(config["vocab_size"], size=(batch, prompt_len + n_steps))
+    cache = new_cache(student, config, *tokens.shape)
+    got = [student.prefill(model, tokens[:, :prompt_len], cache)]
+    got += [student.decode_step(model, token, cache) for token in tokens[:, prompt_len:].T]
+    expected = [
+        recompute(student, model, config, tokens[:, : prompt_len + step])
+        for step in range(n_steps + 1)
+    ]
+    check_trace(got, np.stack(expected), f"decode after a prompt of {prompt_len} tokens")
+
+
+@graded("4.3", 3)
+def test_decode_under_any_use(student):
+    """Any order of prefill chunks, decode steps and truncations equals a recompute."""
+    run_decode_machine(student, n_kv_heads=4)
+
+
+@graded("4.3", 3)
+def test_decode_uses_the_cache(student, oracle):
+    """A decode step does the work of one token and never reads the old tokens again."""
+    case = oracle("decode/mha")
+    check_cache_is_used(student, case)
+    check_work_of_a_step(student, case)
+
+
+@graded("4.4", 2)
+def test_generate(student, oracle):
+    """generate makes the reference's greedy tokens, without the prompt."""
+    case = oracle("generate/plain")
+    model = student.load_model(case.config, case.params)
+    got = student.generate(model, case.prompt, case.max_new_tokens)
+    check_array(got, case.expected, "generate(model, prompt, 8)", ("batch", "step"))
+
+
+@graded("4.4", 0.5)
+@pytest.mark.parametrize("name", ["eos", "eos_alone"])
+def test_generate_stops(student, oracle, name):
+    """A row that made eos is filled up with it; all rows ended, generation stops."""
+    case = oracle(f"generate/{name}")
+    model = student.load_model(case.config, case.params)
+    got = student.generate(model, case.prompt, case.max_new_tokens, eos=case.eos)
+    what = f"generate(model, prompt, {case.max_new_tokens}, eos={case.eos})"
+    check_array(got, case.expected, what, ("batch", "step"))

@@ -1,0 +1,71 @@
+"""Part 5: grouped-query attention and mean pooling."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .harness.compare import check_array
+from .harness.machines import run_decode_machine
+from .harness.models import check_decode
+from .harness.points import graded
+
+HEAD_AXES = ("batch", "head", "query", "feature")
+
+
+@graded("5.1", 1)
+@pytest.mark.parametrize("name", ["float64", "float32", "one_group"])
+def test_gqa(student, oracle, name):
+    """Query head h reads key/value head h // R."""
+    case = oracle(f"gqa/{name}")
+    got = student.grouped_query_attention(case.q, case.k, case.v, mask=case.mask)
+    what = f"grouped_query_attention with H = {case.q.shape[1]}, G = {case.k.shape[1]}"
+    check_array(got, case.expected, what, HEAD_AXES)
+
+
+@graded("5.1", 2)
+@given(seed=st.integers(0, 2**16), n_groups=st.integers(1, 3), group_size=st.integers(1, 3))
+def test_gqa_is_mha_with_repeated_heads(student, seed, n_groups, group_size):
+    """GQA equals MHA with each group's K and V repeated: G = H is MHA, G = 1 is MQA (L2 §6.2)."""
+    rng = np.random.default_rng(seed)
+    q = rng.standard_normal((2, n_groups * group_size, 3, 4))
+    k, v = rng.standard_normal((2, 2, n_groups, 5, 4))
+    got = student.grouped_query_attention(q, k, v)
+    repeated_k, repeated_v = (np.repeat(x, group_size, axis=1) for x in (k, v))
+    expected = student.scaled_dot_product_attention(q, repeated_k, repeated_v)
+    what = f"GQA with {n_groups} groups of {group_size} heads, compared with MHA"
+    check_array(got, expected, what, HEAD_AXES)
+
+
+@graded("5.1", 1)
+@pytest.mark.parametrize("name", ["gqa", "gqa_float32", "mqa"])
+def test_decode_of_a_grouped_model(student, oracle, name):
+    """Part 4's decode, with grouped_query_attention, on a model with G < H."""
+    check_decode(student, oracle(f"decode/{name}"))
+
+
+@graded("5.1", 1)
+def test_grouped_decode_under_any_use(student):
+    """Any order of prefill chunks, decode steps and truncations equals a recompute, with G < H."""
+    run_decode_machine(student, n_kv_heads=2)
+
+
+@graded("5.2", 1)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_mean_pool(student, oracle, dtype):
+    """Group g of the pooled projection is the mean of heads g*R to (g+1)*R - 1."""
+    case = oracle(f"mean_pool/{dtype}")
+    got = student.mean_pool_kv_heads(case.w, case.n_heads, case.n_kv_heads)
+    what = f"mean_pool_kv_heads(w, {case.n_heads}, {case.n_kv_heads})"
+    check_array(got, case.expected, what, ("row", "column"))
+
+
+@graded("5.2", 1)
+@given(seed=st.integers(0, 2**16), n_groups=st.integers(1, 4), group_size=st.integers(1, 4))
+def test_mean_pool_undoes_repetition(student, seed, n_groups, group_size):
+    """Identical heads pool back to the head they were copied from (L2 §6.3)."""
+    w = np.random.default_rng(seed).standard_normal((5, n_groups, 1, 3))
+    repeated = np.repeat(w, group_size, axis=2).reshape(5, -1)
+    got = student.mean_pool_kv_heads(repeated, n_groups * group_size, n_groups)
+    what = f"{n_groups} groups of {group_size} equal heads, pooled"
+    check_array(got, w.reshape(5, -1), what, ("row", "column"))

@@ -1,0 +1,117 @@
+"""Part 6: multi-head latent attention, naive and absorbed, and its cache."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .harness.compare import check_array
+from .harness.models import POSITION_AXES, check_trace, new_latent_cache
+from .harness.points import graded
+from .harness.usage import LATENT, check_cache_is_used, check_work_of_a_step
+
+HEAD_AXES = ("batch", "head", "query", "feature")
+INPUTS = ("q_nope", "q_rope", "latent", "k_rope", "w_uk", "w_uv")
+
+
+def inputs_of(case):
+    return [getattr(case, name) for name in INPUTS]
+
+
+@graded("6.1", 1)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_mla_naive(student, oracle, dtype):
+    """Expand every head's keys and values from the latent, then attend."""
+    case = oracle(f"mla/{dtype}")
+    got = student.mla_naive(*inputs_of(case), mask=case.mask)
+    check_array(got, case.expected, "mla_naive(...)", HEAD_AXES)
+
+
+@graded("6.2", 1)
+def test_absorb(student, oracle):
+    """W_uk moves from the keys to the query, head by head."""
+    case = oracle("mla/absorb")
+    got = student.absorb(case.q_nope, case.w_uk)
+    check_array(got, case.expected, "absorb(q_nope, w_uk)", HEAD_AXES)
+
+
+@graded("6.3", 0.5)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_mla_absorbed(student, oracle, dtype):
+    """Attention in the latent space gives what the expanded heads give."""
+    case = oracle(f"mla/{dtype}")
+    got = student.mla_absorbed(*inputs_of(case), mask=case.mask)
+    check_array(got, case.expected, "mla_absorbed(...)", HEAD_AXES)
+
+
+@graded("6.3", 1)
+@given(seed=st.integers(0, 2**16), n_heads=st.integers(1, 4), key_len=st.integers(1, 5))
+def test_absorbed_equals_naive(student, seed, n_heads, key_len):
+    """The two ways are the same computation (L2 §6.4)."""
+    rng = np.random.default_rng(seed)
+    inputs = (
+        rng.standard_normal((2, n_heads, 3, 5)),
+        rng.standard_normal((2, n_heads, 3, 4)),
+        rng.standard_normal((2, key_len, 6)),
+        rng.standard_normal((2, key_len, 4)),
+        rng.standard_normal((6, n_heads * 5)),
+        rng.standard_normal((6, n_heads * 7)),
+    )
+    naive, absorbed = student.mla_naive(*inputs), student.mla_absorbed(*inputs)
+    check_array(absorbed, naive, f"mla_absorbed, compared with mla_naive, H = {n_heads}", HEAD_AXES)
+
+
+@graded("6.4", 1)
+def test_latent_cache(student):
+    """The cache returns all it holds, counts whole positions, and forgets what it truncates."""
+    rng = np.random.default_rng(0)
+    cache = student.MLACache(2, 3, 6, 5, 2, np.dtype(float))
+    latent, k_rope = rng.standard_normal((3, 6, 5)), rng.standard_normal((3, 6, 2))
+    for start, end in ((0, 2), (2, 5), (3, 4)):
+        cache.truncate(start)
+        for layer in (0, 1):
+            latents, rope_keys = cache.append(
+                layer, (layer + 1) * latent[:, start:end], k_rope[:, start:end]
+            )
+            what = f"of layer {layer} after positions {start} to {end - 1} were appended"
+            expected = (layer + 1) * latent[:, :end]
+            check_array(latents, expected, f"latents {what}", ("batch", "position", "feature"))
+            check_array(rope_keys, k_rope[:, :end], f"RoPE keys {what}")
+
+
+@graded("6.5", 1)
+@pytest.mark.parametrize("name", ["decode", "decode_compressed"])
+def test_mla_prefill(student, oracle, name):
+    """mla_prefill of 1, 2, 3, ... tokens gives the reference's logits at every position."""
+    case = oracle(f"mla/{name}")
+    model = student.load_model(case.config, case.params)
+    dtype = case.prefill_logits.dtype
+    got = []
+    for end in range(1, case.prompt.shape[1] + 1):
+        tokens = case.prompt[:, :end]
+        cache = new_latent_cache(student, case.config, *tokens.shape, dtype)
+        got.append(student.mla_prefill(model, tokens, cache))
+    check_trace(got, case.prefill_logits, "the logits of mla_prefill", POSITION_AXES)
+
+
+@graded("6.6", 1)
+@pytest.mark.parametrize("name", ["decode", "decode_compressed", "decode_float32"])
+def test_mla_decode(student, oracle, name):
+    """Every step from the latent cache gives the logits of a recompute."""
+    case = oracle(f"mla/{name}")
+    model = student.load_model(case.config, case.params)
+    n_positions = case.prompt.shape[1] + case.continuation.shape[1]
+    dtype = case.decode_logits.dtype
+    cache = new_latent_cache(student, case.config, len(case.prompt), n_positions, dtype)
+    got = [student.mla_prefill(model, case.prompt[:, :3], cache)]
+    got[0] = student.mla_prefill(model, case.prompt[:, 3:], cache)
+    got += [student.mla_decode_step(model, token, cache) for token in case.continuation.T]
+    check_trace(got, case.decode_logits, "the logits (step 0 is the prefill's, in two chunks)")
+
+
+@graded("6.6", 1)
+def test_mla_decode_uses_the_cache(student, oracle):
+    """A decode step does the work of one token and never reads the old tokens again."""
+    case = oracle("mla/decode")
+    check_cache_is_used(student, case, LATENT)
+    check_work_of_a_step(student, case, LATENT)

@@ -1,0 +1,72 @@
+"""Part 7: temperature, top-k and top-p."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .harness.compare import check, check_array
+from .harness.points import graded
+
+AXES = ("row", "token")
+
+
+@graded("7.1", 0.5)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_temperature(student, oracle, dtype):
+    """Logits are divided by the temperature; they stay logits."""
+    case = oracle(f"temperature/{dtype}")
+    got = student.apply_temperature(case.logits, case.temperature)
+    check_array(got, case.expected, f"apply_temperature(logits, {case.temperature})", AXES)
+
+
+@graded("7.1", 0.5)
+@pytest.mark.parametrize("function", ["apply_temperature", "top_k", "top_p"])
+def test_senseless_settings(student, function):
+    """A temperature, k or p of 0 is refused with a ValueError."""
+    with pytest.raises(ValueError):
+        getattr(student, function)(np.array([[2.0, 1.0, 0.0]]), 0)
+
+
+@graded("7.2", 0.5)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_top_k(student, oracle, dtype):
+    """The k largest logits stay, the others become -inf."""
+    case = oracle(f"top_k/{dtype}")
+    check_array(student.top_k(case.logits, case.k), case.expected, f"top_k(logits, {case.k})", AXES)
+
+
+@graded("7.3", 0.75)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_top_p(student, oracle, dtype):
+    """The smallest set that reaches p stays, with the token that crosses p."""
+    case = oracle(f"top_p/{dtype}")
+    check_array(student.top_p(case.logits, case.p), case.expected, f"top_p(logits, {case.p})", AXES)
+
+
+@graded("7.3", 1)
+@given(
+    seed=st.integers(0, 2**16),
+    k=st.integers(1, 12),
+    p=st.floats(0.05, 1.0),
+)
+def test_filters_keep_the_best(student, seed, k, p):
+    """Kept logits are unchanged and the largest ones; p keeps as many as it needs, no more."""
+    logits = 2 * np.random.default_rng(seed).permutation(9)[None] / 9.0
+    descending = np.sort(logits[0])[::-1]
+    probabilities = np.exp(descending) / np.exp(descending).sum()
+    sizes = {"top_k": min(k, 9), "top_p": _nucleus_size(probabilities, p)}
+    for name, setting in (("top_k", k), ("top_p", p)):
+        expected = np.where(logits >= descending[sizes[name] - 1], logits, -np.inf)
+        got = getattr(student, name)(logits, setting)
+        check_array(got, expected, f"{name}(logits, {setting:.3g})", AXES)
+        check(got.max() == logits.max(), f"{name} lost the most likely token")
+
+
+def _nucleus_size(probabilities: np.ndarray, p: float) -> int:
+    total = 0.0
+    for size, probability in enumerate(probabilities, start=1):
+        total += probability
+        if total >= p:
+            return size
+    return len(probabilities)

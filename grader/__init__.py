@@ -1,0 +1,1 @@
+"""Grades untrusted submissions: find, unpack, isolate, run, compare, record, report."""

@@ -1,0 +1,63 @@
+"""Cases that only the grader has: longer, and with the turns that serving takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import reference_model as reference
+
+from .decode import llama_config
+from .draw import Draw
+
+Fields = dict[str, Any]
+
+
+def long_decode(draw: Draw, n_heads: int, n_kv_heads: int) -> Fields:
+    """Forty steps after a prompt of three: a fault that needs a full or regrown cache shows."""
+    config = llama_config(draw, n_heads, n_kv_heads)
+    params = reference.init_llama(config, draw.seed())
+    prompt = draw.rng.integers(config["vocab_size"], size=(3, 3))
+    continuation = draw.rng.integers(config["vocab_size"], size=(3, 40))
+    whole = np.concatenate([prompt, continuation], axis=1)
+    # With a causal mask one pass gives the logits of every step (L2 §2.5).
+    logits = reference.llama_logits(config, params, whole)[:, prompt.shape[1] - 1 :]
+    return {
+        "config": config,
+        "params": params,
+        "prompt": prompt,
+        "continuation": continuation,
+        "decode_logits": logits.transpose(1, 0, 2),
+    }
+
+
+def rollback(draw: Draw) -> Fields:
+    """Decode a draft, take part of it back, go on otherwise: speculative decoding's use."""
+    config = llama_config(draw, n_heads=5, n_kv_heads=5)  # graded in part 4, so without groups
+    params = reference.init_llama(config, draw.seed())
+    vocab_size = config["vocab_size"]
+    prompt, draft, continuation = (
+        draw.rng.integers(vocab_size, size=(2, length)) for length in (4, 5, 4)
+    )
+    kept = 2
+    context = np.concatenate([prompt, draft[:, :kept]], axis=1)
+    trace = reference.decode_trace(config, params, context, continuation)
+    return {
+        "config": config,
+        "params": params,
+        "prompt": prompt,
+        "draft": draft,
+        "kept": kept,
+        "continuation": continuation,
+        "decode_logits": trace[1:],
+    }
+
+
+BUILDERS: dict[str, Callable[[Draw], Fields]] = {
+    "long/mha": partial(long_decode, n_heads=5, n_kv_heads=5),
+    "long/gqa": partial(long_decode, n_heads=8, n_kv_heads=4),
+    "rollback": rollback,
+}

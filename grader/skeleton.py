@@ -1,0 +1,120 @@
+"""Generate assignment/ from solution/: stubs in place of solutions, given files as they are.
+
+python -m grader.skeleton            write the files
+python -m grader.skeleton --check    only say which are stale (exit code 1)
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from assignment.harness.parts import PARTS, STUDENT_MODULES
+
+ROOT = Path(__file__).parent.parent
+SOLUTION, REFERENCE, ASSIGNMENT = ROOT / "solution", ROOT / "reference_model", ROOT / "assignment"
+
+# Files that students get complete, and where they are written.
+COPIED = {
+    SOLUTION: ("__init__.py", "transformer.py"),
+    REFERENCE: ("smollm2.py", "gguf_checkpoint.py"),
+}
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+_DEFINITION = re.compile(r"^( *)(?:def|class) (\w+)")
+
+
+class MarkerError(ValueError):
+    """Solution markers that do not pair up."""
+
+
+def make_stub(source: str, filename: str) -> str:
+    """Replace each marked block in a function by a NotImplementedError naming part and section.
+
+    A marked block at the top level of a file is a helper of the solution and vanishes.
+
+    Raises:
+        MarkerError: an unpaired marker, or a block in a function that no part lists.
+    """
+    lines: list[str] = []
+    scopes: list[tuple[int, str]] = []  # enclosing definitions: indentation and name
+    inside = False
+    for number, line in enumerate(source.splitlines(), start=1):
+        definition = _DEFINITION.match(line)
+        if definition and not inside:
+            indent = len(definition[1])
+            scopes = [*(scope for scope in scopes if scope[0] < indent), (indent, definition[2])]
+        if line.strip() == BEGIN:
+            if inside:
+                raise MarkerError(f"{filename} line {number}: a second {BEGIN} before {END}")
+            inside = True
+            lines.extend(_stub_lines(line, scopes, f"{filename} line {number}"))
+        elif line.strip() == END:
+            if not inside:
+                raise MarkerError(f"{filename} line {number}: {END} without {BEGIN}")
+            inside = False
+        elif not inside:
+            lines.append(line)
+    if inside:
+        raise MarkerError(f"{filename}: {BEGIN} is never closed")
+    return _tidy("\n".join(lines) + "\n")
+
+
+def _stub_lines(marker: str, scopes: list[tuple[int, str]], place: str) -> Iterator[str]:
+    indent = len(marker) - len(marker.lstrip())
+    if indent == 0:
+        return
+    names = [name for scope_indent, name in scopes if scope_indent < indent]
+    for part in PARTS:
+        if names and names[0] in part.functions:
+            section = part.section_of(names[0])
+            message = f"Part {section} {'.'.join(names)}: see README.md §{section}"
+            yield f'{marker[:indent]}raise NotImplementedError("{message}")'
+            return
+    raise MarkerError(f"{place}: {'.'.join(names) or 'this block'} belongs to no part")
+
+
+def _tidy(source: str) -> str:
+    """At most two blank lines in a row, where a removed helper left more."""
+    return re.sub(r"\n{4,}", "\n\n\n", source)
+
+
+def generated_files() -> dict[str, str]:
+    """What assignment/ must hold, by file name."""
+    stubs = {
+        f"{module}.py": make_stub(_read(SOLUTION / f"{module}.py"), f"solution/{module}.py")
+        for module in STUDENT_MODULES
+    }
+    copies = {name: _read(home / name) for home, names in COPIED.items() for name in names}
+    return stubs | copies
+
+
+def stale_files() -> list[str]:
+    """Names of the files in assignment/ that differ from what solution/ generates."""
+    return [
+        name
+        for name, source in generated_files().items()
+        if not (ASSIGNMENT / name).exists() or _read(ASSIGNMENT / name) != source
+    ]
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    stale = stale_files()
+    if "--check" in arguments:
+        for name in stale:
+            print(f"assignment/{name} is stale: run python -m grader.skeleton")
+        return 1 if stale else 0
+    for name, source in generated_files().items():
+        (ASSIGNMENT / name).write_text(source, encoding="utf-8")
+    print(f"assignment/: {len(stale)} of {len(generated_files())} files changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""LLM attention and KV-cache decode, part by part, in numpy."""
