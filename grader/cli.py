@@ -1,0 +1,144 @@
+"""The `grader` command."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from grader.errors import GraderError, Interrupted
+from grader.intake import student_id
+from grader.record import read_record
+from grader.run import grade_class
+from grader.table import print_result, say
+
+ENV_DEBUG = "GRADER_DEBUG"
+EXIT_ERRORS, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
+
+app = typer.Typer(
+    name="grader",
+    help="Grade homework on attention and KV-cache decode, each submission in a sandbox.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+OutOption = Annotated[Path, typer.Option("--out", help="Folder of the results.")]
+SecretOption = Annotated[
+    Path | None,
+    typer.Option("--secret-file", help="Secret behind the hidden cases; made on first use."),
+]
+SandboxName = Literal["auto", "bubblewrap", "none"]
+
+
+def main() -> None:
+    """Run the command line: every failure ends in a sentence, never in a traceback of ours."""
+    try:
+        app()
+    except Exception as problem:
+        if os.environ.get(ENV_DEBUG):
+            raise
+        _complain(
+            f"The grader itself failed: {type(problem).__name__}: {problem}. Results written so "
+            f"far are kept. Set {ENV_DEBUG}=1 to see where, and please report it."
+        )
+        sys.exit(EXIT_BUG)
+
+
+def _sentences(command: Callable) -> Callable:
+    """Turn a GraderError of a command into its sentence and exit code 2."""
+
+    @functools.wraps(command)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except GraderError as problem:
+            _complain(str(problem))
+            raise typer.Exit(EXIT_USAGE) from None
+        except Interrupted as problem:
+            _complain(str(problem))
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+
+    return guarded
+
+
+@app.command()
+@_sentences
+def run(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH", help="Submissions (folders, archives, notebooks) or folders of them."
+        ),
+    ],
+    out: OutOption = Path("results"),
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Submissions graded at once.", show_default="all cores"),
+    ] = None,
+    sandbox: Annotated[
+        SandboxName, typer.Option(help="'none' runs submissions with your own rights.")
+    ] = "auto",
+    regrade: Annotated[bool, typer.Option("--regrade", help="Grade again what is graded.")] = False,
+    secret_file: SecretOption = None,
+    real_model: Annotated[
+        bool | None,
+        typer.Option(help="Also test on SmolLM2-135M.", show_default="if it is installed"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+) -> None:
+    """Grade every submission below each PATH; run it again to resume."""
+    summaries = grade_class(
+        paths,
+        out,
+        jobs=jobs,
+        sandbox=sandbox,
+        regrade=regrade,
+        secret_file=secret_file,
+        real_model=real_model,
+        quiet=quiet,
+    )
+    if any(summary.state == "error" for summary in summaries):
+        _complain(
+            "Some submissions have the state 'error': the grader failed, not the student. Run the "
+            "same command again to retry only those; `grader show STUDENT` tells what happened."
+        )
+        raise typer.Exit(EXIT_ERRORS)
+
+
+@app.command()
+@_sentences
+def show(
+    student: Annotated[str, typer.Argument(help="The student's id, as in the class table.")],
+    out: OutOption = Path("results"),
+) -> None:
+    """Show one student's result: failures, messages, notes."""
+    name = student.removesuffix(".json")
+    # The id names a file: an id that is not its own clean form could name one elsewhere.
+    result, note = read_record(out, name) if student_id(name) == name else (None, "")
+    if result is None:
+        there = sorted(path.stem for path in out.glob("*.json")) if out.is_dir() else []
+        known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
+        raise GraderError(
+            f"There is no result of {name!r} in {out}/{f' ({note})' if note else ''}. "
+            + (f"There are: {known}." if there else "Run `grader run` first.")
+        )
+    print_result(result, Console())
+
+
+@app.command()
+@_sentences
+def doctor(out: OutOption = Path("results"), secret_file: SecretOption = None) -> None:
+    """Say what grading needs, what is missing and how to get it."""
+    from grader.doctor import all_checks, print_checks
+
+    if not print_checks(all_checks(out, secret_file), Console()):
+        raise typer.Exit(1)
+
+
+def _complain(sentence: str) -> None:
+    say(Console(stderr=True), sentence)

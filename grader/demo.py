@@ -1,0 +1,194 @@
+"""`make demo`: the main job on real input, told step by step.
+
+Fetches a real trained model, grades the sample class in the sandbox, sets every verdict beside the
+expected one, and shows the text that a correct decode and one with a wrong position generate.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+import numpy as np
+from rich.columns import Columns
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from reference_model import smollm2
+
+from .errors import GraderError
+from .intake import Course, find_submissions, prepare
+from .real_model import MAPPED_NAME
+from .record import SubmissionResult, read_record
+from .remote import RemoteStudent, SubmissionProblem
+from .run import grade_class
+from .sandbox import Limits, SandboxUnavailable, choose_sandbox
+from .table import plain
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+CLASS = EXAMPLES / "submissions"
+RESULTS = Path("results")
+
+PROMPT = "Once upon a time, in a small village"
+N_TOKENS = 40
+SIDE_BY_SIDE = ("correct-preallocated", "bug-position-zero")
+# Forty greedy steps of a 135M model may take a while on an old laptop.
+PATIENT = Limits(call_seconds=30.0, total_seconds=180.0)
+
+
+def main() -> int:
+    console = Console()
+    try:
+        return _demo(console)
+    except GraderError as problem:
+        console.print(Text(plain(str(problem)), style="red"))
+        return 2
+
+
+def _demo(console: Console) -> int:
+    if not CLASS.is_dir():
+        raise GraderError("The sample class is not here: run the demo from a clone of the project.")
+    model = _real_model(console)
+    sandbox = _sandbox(console)
+    console.rule("Grading the sample class")
+    with tempfile.TemporaryDirectory() as folder:
+        secret = Path(folder) / "secret.hex"  # the demo's own: results here are no grades
+        grade_class(
+            [CLASS],
+            out=RESULTS,
+            sandbox=sandbox,
+            regrade=True,
+            secret_file=secret,
+            real_model=model is not None,
+            console=console,
+        )
+    all_as_expected = _print_verdicts(console)
+    if model is not None:
+        _print_texts(model, sandbox, console)
+    console.rule()
+    console.print(f"Results, one JSON file a submission: {RESULTS.resolve()}", soft_wrap=True)
+    console.print("One of them in full: .venv/bin/grader show bug-position-zero")
+    return 0 if all_as_expected else 1
+
+
+def _real_model(console: Console) -> Path | None:
+    console.rule("A real trained model, SmolLM2-135M (93 MB, fetched once)")
+    try:
+        folder = smollm2.fetch()
+    except smollm2.SmolLM2Unavailable as reason:
+        console.print(Text(plain(f"Going on without it: {reason}"), style="yellow"))
+        return None
+    console.print(f"ready: {folder}", soft_wrap=True)
+    return folder
+
+
+def _sandbox(console: Console) -> str:
+    """The sample class is this project's own, so a machine without a sandbox can still show it."""
+    try:
+        choose_sandbox("auto")
+    except SandboxUnavailable as problem:
+        console.print(Text(plain(f"NO SANDBOX: {problem}"), style="bold red"))
+        console.print(
+            "The sample submissions are this project's own, so the demo runs them without one. "
+            "Never do that with submissions of others."
+        )
+        return "none"
+    return "auto"
+
+
+def _print_verdicts(console: Console) -> bool:
+    """Each submission's result beside what it should be; True when all agree."""
+    console.rule("Verdicts")
+    expected = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
+    table = Table("", "submission", "points", "expected", "found", box=None, pad_edge=False)
+    all_agree = True
+    for name, entry in expected.items():
+        result, note = read_record(RESULTS, name)
+        agrees = result is not None and agrees_with(result, entry)
+        all_agree &= agrees
+        mark = Text("✓", style="green") if agrees else Text("✗", style="bold red")
+        points = f"{result.total:g}/{result.max_total:g}" if result else "-"
+        found = first_problem(result) if result else note or "no result"
+        table.add_row(mark, name, points, entry["verdict"], Text(plain(found)))
+    console.print(table)
+    return all_agree
+
+
+def agrees_with(result: SubmissionResult, entry: dict) -> bool:
+    """Whether a result has the state, the parts with lost points and the message expected of it."""
+    lost = {test.part for test in result.tests if test.points < test.max_points}
+    messages = " ".join(test.message for test in result.tests if test.state != "passed")
+    return (
+        result.state == entry["state"]
+        and lost == set(entry["failing_parts"])
+        and entry.get("message", "") in messages
+    )
+
+
+def first_problem(result: SubmissionResult) -> str:
+    """The first line of the first failure, or that there is none."""
+    failed = [test for test in result.tests if test.state in ("failed", "error")]
+    if failed:
+        return failed[0].message.splitlines()[0]
+    return "all tests pass" if result.total == result.max_total else "unfinished parts"
+
+
+def _print_texts(model: Path, sandbox: str, console: Console) -> None:
+    """What two submissions make of the same prompt. The second raises no error, ever."""
+    console.rule(f'Greedy text after "{PROMPT}"')
+    panels = [
+        Panel(Text(plain(_text_of(name, model, sandbox))), title=name, width=58)
+        for name in SIDE_BY_SIDE
+    ]
+    console.print(Columns(panels))
+    console.print(
+        "The right one rotates each new token at its own position, the wrong one at position 0: "
+        "no error, plausible words, and the story drifts (L2 §5.3)."
+    )
+
+
+def _text_of(name: str, model: Path, sandbox: str) -> str:
+    """Greedy text of one submission, decoded in the sandbox; or why there is none."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    prompt = np.array([tokenizer.encode(PROMPT, add_special_tokens=False).ids])
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        course = Course.load()
+        [found] = find_submissions([CLASS / name], course)
+        prepared = prepare(found, Path(folder) / "submission", course)
+        mapped = {MAPPED_NAME: model / "model.safetensors"}
+        with RemoteStudent(choose_sandbox(sandbox), prepared.folder, PATIENT, 0, mapped) as student:
+            try:
+                tokens = _greedy(student, json.loads((model / "config.json").read_text()), prompt)
+            except (SubmissionProblem, NotImplementedError) as problem:
+                return f"(no text: {problem})"
+    return tokenizer.decode(tokens)
+
+
+def _greedy(student: RemoteStudent, config: dict, prompt: np.ndarray) -> list[int]:
+    network = student.load_model(config, student.mapped_params(MAPPED_NAME))
+    cache = student.KVCache(
+        config["n_layers"],
+        1,
+        config["n_kv_heads"],
+        prompt.shape[1] + N_TOKENS,
+        config["head_dim"],
+        np.dtype(np.float32),
+    )
+    logits = student.prefill(network, prompt, cache)
+    tokens: list[int] = []
+    while len(tokens) < N_TOKENS:
+        tokens.append(int(np.argmax(logits[0])))
+        logits = student.decode_step(network, np.array(tokens[-1:]), cache)
+    return tokens
+
+
+if __name__ == "__main__":
+    sys.exit(main())

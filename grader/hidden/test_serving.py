@@ -1,0 +1,32 @@
+"""Long decodes and rollbacks on the hidden cases."""
+
+from assignment.harness.models import check_decode, check_length, check_trace, new_cache
+from assignment.harness.points import graded
+
+
+@graded("4.3", 3)
+def test_long_decode(student, oracle):
+    """Forty decode steps after a short prompt."""
+    check_decode(student, oracle("long/mha"))
+
+
+@graded("5.1", 3)
+def test_long_grouped_decode(student, oracle):
+    """Forty decode steps of a model with G < H."""
+    check_decode(student, oracle("long/gqa"))
+
+
+@graded("4.1", 2)
+def test_rollback(student, oracle):
+    """Tokens taken back with truncate leave no trace in what follows."""
+    case = oracle("rollback")
+    model = student.load_model(case.config, case.params)
+    start, n_new = case.prompt.shape[1], case.draft.shape[1] + case.continuation.shape[1]
+    cache = new_cache(student, case.config, len(case.prompt), start + n_new)
+    student.prefill(model, case.prompt, cache)
+    for token in case.draft.T:
+        student.decode_step(model, token, cache)
+    cache.truncate(start + case.kept)
+    check_length(cache, start + case.kept, "after truncate")
+    got = [student.decode_step(model, token, cache) for token in case.continuation.T]
+    check_trace(got, case.decode_logits, "the logits after a rollback")

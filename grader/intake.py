@@ -1,0 +1,525 @@
+"""Finds submissions and prepares each for the sandbox.
+
+What is a submission (`find_submissions`)
+  * A file: an archive, a notebook, or a lone student module such as `attention.py`.
+  * A folder that holds a student module directly or in `assignment/`.
+  * A folder below which, at up to three levels, exactly one submission lies: the wrapper gives the
+    name. The folder typed on the command line is the exception where that one is an archive or a
+    notebook: then it is a class of one.
+  * Every other folder is a class: each of its subfolders, archives and notebooks is a submission,
+    and subfolders may be sections. A subfolder or file of a class with nothing gradable in it is
+    listed as well, to be recorded as `missing`; nothing is dropped.
+  * Hidden files, virtual environments, caches and `__MACOSX` are not looked at; links are not
+    followed.
+
+Who handed it in (`student_id`)
+  The name of the folder, or of the file without its suffix. Canvas's
+  `lastfirst_LATE_12345_6789_file.zip` becomes `lastfirst_12345` (name and Canvas user), Moodle's
+  `Jane Doe_123_assignsubmission_file` becomes `Jane_Doe_123`. Loose modules with such a prefix are
+  joined to one submission. Two submissions of one name get `-2`, `-3` behind it.
+
+What is taken (`prepare`)
+  The shallowest folder that holds a student module, `assignment/` preferred, gives student modules
+  and helper modules (subpackages too). Tests, given files and everything but Python files stay
+  behind; given files and missing modules come from the trusted package. Without any module, the
+  notebook is taken. Nothing of a submission is imported, compiled or executed here.
+"""
+
+import hashlib
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from grader.archives import (
+    UNREAD_SUFFIXES,
+    Contents,
+    IntakeLimits,
+    archive_stem,
+    is_skipped,
+    is_wanted,
+    note_nested,
+    read_archive,
+)
+from grader.errors import GraderError, NothingToGrade
+from grader.notebook import CELLS_FILE, cells_file, code_cells
+
+MAX_DEPTH = 3
+PACKAGE = "assignment"
+MAX_ID_BYTES = 100
+# Folders and files of the homework itself that tend to be handed in along with the work.
+_NOT_HELPERS = frozenset({"harness", "golden", "tests", "test", PACKAGE})
+_TEST_FILE = re.compile(r"(test_.*|.*_test|conftest|setup)\.py")
+_CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<user>\d+)_(?P<upload>\d+)_(?P<file>.+)")
+_MOODLE = re.compile(
+    r"(?P<name>.+)_(?P<user>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?"
+)
+_RESUBMITTED = re.compile(r"(-\d+| ?\(\d+\))(?=\.py$)")
+_RESERVED_ON_WINDOWS = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+
+Kind = Literal["folder", "archive", "notebook", "modules", "nothing"]
+
+
+@dataclass(frozen=True)
+class Course:
+    """The trusted side: where the stubs and given files are, and what they are called."""
+
+    package: Path
+    student_modules: tuple[str, ...]
+    given_files: tuple[str, ...]
+    functions: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls) -> "Course":
+        """The installed homework; raises GraderError when `assignment` is not the one that came
+        with this grader (a class folder may hold a folder of that name)."""
+        import assignment
+        from assignment.harness import parts
+
+        package = Path(assignment.__file__).resolve().parent
+        expected = Path(__file__).resolve().parents[1]
+        if package.parent != expected:
+            raise GraderError(
+                f"Python finds the package 'assignment' in {package.parent}, but the grader's own "
+                f"lies in {expected}. Run the grader from another folder."
+            )
+        return cls(package, parts.STUDENT_MODULES, parts.GIVEN_FILES, tuple(parts.MODULE_OF))
+
+    @property
+    def module_files(self) -> frozenset[str]:
+        """`attention.py`, `rope.py`, …"""
+        return frozenset(f"{name}.py" for name in self.student_modules)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One submission to grade: whose it is and where it lies."""
+
+    student: str
+    kind: Kind
+    sources: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+    reason: str = ""  # for kind "nothing": why there is nothing to grade
+
+    @property
+    def source_name(self) -> str:
+        """The source without its host path."""
+        names = ", ".join(path.name for path in self.sources[:3])
+        return names if len(self.sources) <= 3 else f"{names}, …"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was taken of a submission, laid out for the sandbox."""
+
+    folder: Path
+    submission_hash: str
+    taken: tuple[str, ...]
+    from_stubs: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+# ---------------------------------------------------------------------------------------- names
+
+
+def student_id(name: str) -> str:
+    """A student's id, safe as a file name everywhere, from the name of a folder or a file's stem.
+
+    Letters and digits of every script stay; anything else but `-_.` becomes `_`.
+    """
+    if match := _MOODLE.fullmatch(name) or _CANVAS.fullmatch(name):
+        name = f"{match['name']}_{match['user']}"
+    name = unicodedata.normalize("NFC", name)
+    name = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
+    name = re.sub(r"_{2,}", "_", name).strip("-_. ")
+    # 100 bytes leave room for the duplicate's suffix and ".json" in a name of 255.
+    name = name.encode()[:MAX_ID_BYTES].decode(errors="ignore")
+    if _RESERVED_ON_WINDOWS.fullmatch(name):
+        name += "_"
+    return name or "unnamed"
+
+
+def _is_from_lms(name: str) -> bool:
+    return bool(_MOODLE.fullmatch(name) or _CANVAS.fullmatch(name))
+
+
+def module_name(name: str) -> str:
+    """The name a loose module had before the learning platform renamed it: from
+    `doejane_12_34_attention-1.py` to `attention.py`."""
+    match = _MOODLE.fullmatch(name) or _CANVAS.fullmatch(name)
+    original = (match["file"] or name) if match else name
+    return _RESUBMITTED.sub("", original)
+
+
+# ----------------------------------------------------------------------------------------- find
+
+
+def find_submissions(
+    paths: Iterable[Path], course: Course, exclude: Iterable[Path] = ()
+) -> list[Found]:
+    """Every submission below `paths`, in a stable order, with distinct students' ids.
+
+    `exclude` names folders that are not looked into (the results). Raises GraderError for a path
+    that does not exist or is no kind of submission.
+    """
+    finder = _Finder(course, frozenset(path.resolve() for path in exclude))
+    # The same place named twice (`subs/ subs/ana`) is one submission.
+    by_place = {
+        tuple(source.parent.resolve() / source.name for source in found.sources): found
+        for path in paths
+        for found in finder.below(path)
+    }
+    return _with_distinct_ids(by_place.values())
+
+
+@dataclass(frozen=True)
+class _Finder:
+    course: Course
+    exclude: frozenset[Path]
+
+    def below(self, path: Path) -> list[Found]:
+        """The submissions of one path of the command line."""
+        if not path.exists():
+            raise GraderError(f"{path} does not exist. Name a folder, an archive or a notebook.")
+        if path.is_dir():
+            try:
+                return self._in_top_folder(path.resolve())
+            except OSError as problem:
+                raise GraderError(f"{path} cannot be read ({problem.strerror}).") from None
+        if found := self._file(path):
+            return [found]
+        if path.name in self.course.module_files:
+            return [Found(student_id(path.resolve().parent.name), "modules", (path,))]
+        raise GraderError(
+            f"{path.name} is not a submission: expected a folder, a zip or tar archive, a notebook "
+            f"(.ipynb) or one of {', '.join(sorted(self.course.module_files))}."
+        )
+
+    def _in_top_folder(self, folder: Path) -> list[Found]:
+        if self._holds_modules(folder):
+            return [Found(student_id(folder.name), "folder", (folder,))]
+        real, rest = self._children(folder, MAX_DEPTH)
+        if not real and not rest:
+            raise GraderError(
+                f"No submission was found in {folder}: expected folders or archives that hold "
+                f"{', '.join(sorted(self.course.module_files))}, or notebooks, at most "
+                f"{MAX_DEPTH} levels down."
+            )
+        only_folder = len(real) == 1 and real[0].kind == "folder"
+        if only_folder and not _is_from_lms(real[0].sources[0].name):
+            where = real[0].sources[0].relative_to(folder)
+            note = f"found in {where}/, the only submission in {folder.name}/"
+            return [replace(real[0], student=student_id(folder.name), notes=(note,))]
+        return sorted(real + rest, key=lambda found: str(found.sources[0]))
+
+    def _in_readable_folder(self, folder: Path, depth: int) -> tuple[list[Found], str]:
+        try:
+            return self._in_folder(folder, depth), self._expected()
+        except OSError as problem:
+            return [], f"The folder cannot be read ({problem.strerror})."
+
+    def _in_folder(self, folder: Path, depth: int) -> list[Found]:
+        """The submissions in a subfolder of a class: its own, several, or none."""
+        name = student_id(folder.name)
+        if self._holds_modules(folder):
+            return [Found(name, "folder", (folder,))]
+        real, _ = self._children(folder, depth) if depth > 0 else ([], [])
+        if len(real) == 1:
+            only = real[0]
+            # Helper modules may lie beside a notebook: take its folder.
+            beside = only.kind == "notebook" and only.sources[0].parent == folder
+            return [
+                replace(only, student=name, kind="folder", sources=(folder,))
+                if beside
+                else replace(only, student=name)
+            ]
+        if _is_from_lms(folder.name):
+            return [replace(found, student=name) for found in real]
+        return [
+            found if found.kind == "folder" else replace(found, student=f"{name}_{found.student}")
+            for found in real
+        ]
+
+    def _children(self, folder: Path, depth: int) -> tuple[list[Found], list[Found]]:
+        """What a folder's entries hold: submissions, and entries with nothing to grade."""
+        real, rest, loose = [], [], {}
+        for child in sorted(folder.iterdir()):
+            if is_skipped(child.name) or child.resolve() in self.exclude:
+                continue
+            if child.is_symlink():
+                rest.append(_nothing(child, "It is a symbolic link, and links are not followed."))
+            elif child.is_dir():
+                inner, reason = self._in_readable_folder(child, depth - 1)
+                real += inner
+                if not inner:
+                    rest.append(_nothing(child, reason))
+            elif found := self._file(child):
+                real.append(found)
+            elif child.suffix == ".py" and self._is_loose_module(child.name):
+                loose.setdefault(student_id(child.name), []).append(child)
+            elif child.suffix == ".py" or child.name.lower().endswith(UNREAD_SUFFIXES):
+                rest.append(_nothing(child, self._expected()))
+        real += [Found(who, "modules", tuple(paths)) for who, paths in loose.items()]
+        return real, rest
+
+    def _file(self, path: Path) -> Found | None:
+        if (stem := archive_stem(path.name)) is not None:
+            return Found(_id_of_file(path.name, stem), "archive", (path,))
+        if path.suffix == ".ipynb":
+            return Found(_id_of_file(path.name, path.stem), "notebook", (path,))
+        return None
+
+    def _is_loose_module(self, name: str) -> bool:
+        return _is_from_lms(name) and module_name(name) in self.course.module_files
+
+    def _holds_modules(self, folder: Path) -> bool:
+        inside = (folder, folder / PACKAGE)
+        return any(
+            (place / name).is_file()
+            for place in inside
+            if not (place != folder and place.is_symlink())
+            for name in self.course.module_files
+        )
+
+    def _expected(self) -> str:
+        return (
+            f"It holds none of {', '.join(sorted(self.course.module_files))}, no notebook and no "
+            "zip or tar archive."
+        )
+
+
+def _id_of_file(name: str, stem: str) -> str:
+    return student_id(name if _is_from_lms(name) else stem)
+
+
+def _nothing(path: Path, reason: str) -> Found:
+    name = path.name if path.is_dir() or _is_from_lms(path.name) else path.stem
+    return Found(student_id(name), "nothing", (path,), reason=reason)
+
+
+def _with_distinct_ids(found: Iterable[Found]) -> list[Found]:
+    """Give `-2`, `-3`, … to repeated ids; upper and lower case are one name on some disks."""
+    found = list(found)
+    taken = {submission.student.casefold() for submission in found}
+    seen: set[str] = set()
+    distinct = []
+    for submission in found:
+        name = submission.student
+        if name.casefold() in seen:
+            number = 2
+            while f"{name}-{number}".casefold() in taken:
+                number += 1
+            note = f"another submission has the same id {name}; both are graded"
+            submission = replace(
+                submission, student=f"{name}-{number}", notes=(*submission.notes, note)
+            )
+            taken.add(submission.student.casefold())
+        seen.add(submission.student.casefold())
+        distinct.append(submission)
+    return distinct
+
+
+# -------------------------------------------------------------------------------------- prepare
+
+
+def prepare(
+    found: Found, destination: Path, course: Course, limits: IntakeLimits | None = None
+) -> Prepared:
+    """Lay a submission out in the new folder `destination` as a package `assignment/`.
+
+    Raises NothingToGrade when the submission is broken or holds nothing gradable, GraderError
+    when the trusted package is incomplete.
+    """
+    contents = _read(found, course, limits or IntakeLimits())
+    notes = list(contents.notes)
+    if (root := _choose_root(contents.files, course, notes)) is not None:
+        taken = _modules_of(root, contents.files, course, notes)
+    else:
+        taken = _notebook_of(contents.files, course, notes)
+    from_stubs = tuple(sorted(course.module_files - taken.keys()))
+    _lay_out(destination, taken, from_stubs, course)
+    names = tuple(sorted(taken))
+    return Prepared(destination, _hash(taken), names, from_stubs, (*found.notes, *notes))
+
+
+def reason_hash(reason: str) -> str:
+    """Stands for the submission's hash where nothing could be taken."""
+    return hashlib.sha256(b"nothing to grade: " + reason.encode("utf-8", "replace")).hexdigest()
+
+
+def _read(found: Found, course: Course, limits: IntakeLimits) -> Contents:
+    if found.kind == "nothing":
+        raise NothingToGrade(found.reason)
+    if found.kind == "folder":
+        return _read_folder(found.sources[0], limits)
+    if found.kind == "archive":
+        return read_archive(found.sources[0], limits)
+    contents = Contents(limits)
+    for path in found.sources:
+        name = module_name(path.name) if found.kind == "modules" else path.name
+        _take_file(contents, name, path)
+    return contents
+
+
+def _read_folder(folder: Path, limits: IntakeLimits) -> Contents:
+    contents = Contents(limits)
+
+    def unreadable(problem: OSError) -> None:
+        contents.notes.append(f"{Path(problem.filename).name}/ is unreadable ({problem.strerror})")
+
+    for parent, folders, files in os.walk(folder, onerror=unreadable, followlinks=False):
+        folders.sort()
+        inside = Path(parent).relative_to(folder)
+        for name in list(folders):
+            link = (Path(parent) / name).is_symlink()
+            if link and not is_skipped(name):
+                contents.notes.append(f"{inside / name} is a symbolic link and was ignored")
+            if link or is_skipped(name):
+                folders.remove(name)
+        for name in sorted(files):
+            contents.count_entry()
+            if is_skipped(name):
+                continue
+            note_nested(contents, str(inside / name))
+            if is_wanted(name):
+                _take_file(contents, (inside / name).as_posix(), Path(parent) / name)
+    return contents
+
+
+def _take_file(contents: Contents, name: str, path: Path) -> None:
+    """Read one file of a folder; what is not a plain file is left out with a note."""
+    try:
+        # Non-blocking, so that a FIFO cannot hang the grader; links are refused by the kernel.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as problem:
+        what = "is a symbolic link" if path.is_symlink() else f"is unreadable ({problem.strerror})"
+        contents.notes.append(f"{name} {what} and was ignored")
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            contents.take(name, file.read)
+        else:
+            contents.notes.append(f"{name} is not a plain file and was ignored")
+
+
+def _choose_root(files: dict[str, bytes], course: Course, notes: list[str]) -> PurePosixPath | None:
+    """The folder whose modules are graded: the shallowest; among equals `assignment`, then the one
+    with most student modules, then the first by name. None when there is no module."""
+    count: dict[PurePosixPath, int] = {}
+    for name in files:
+        path = PurePosixPath(name)
+        if path.name in course.module_files and len(path.parent.parts) <= MAX_DEPTH:
+            count[path.parent] = count.get(path.parent, 0) + 1
+    if not count:
+        return None
+
+    def preference(root: PurePosixPath) -> tuple:
+        return len(root.parts), root.name != PACKAGE, -count[root], str(root)
+
+    chosen, *others = sorted(count, key=preference)
+    notes += [f"modules in {other}/ were ignored: {chosen}/ is nearer" for other in others]
+    return chosen
+
+
+def _modules_of(
+    root: PurePosixPath, files: dict[str, bytes], course: Course, notes: list[str]
+) -> dict[str, bytes]:
+    """Student and helper modules below `root`, by their path in the package."""
+    taken, unusable = {}, []
+    for name, content in files.items():
+        path = PurePosixPath(name)
+        if path.suffix != ".py" or not path.is_relative_to(root):
+            continue
+        path = path.relative_to(root)
+        if _is_helper(path, course):
+            taken[path.as_posix()] = content
+        elif not all(part.isidentifier() for part in (*path.parts[:-1], path.stem)):
+            unusable.append(path.as_posix())
+    if unusable:
+        shown = ", ".join(unusable[:5]) + (", …" if len(unusable) > 5 else "")
+        notes.append(f"not importable by their names, ignored: {shown}")
+    if any(name.endswith(".ipynb") for name in files):
+        notes.append("the notebook was ignored: modules were handed in")
+    return taken
+
+
+def _is_helper(path: PurePosixPath, course: Course) -> bool:
+    """Whether a Python file is the student's own: no test, no given file, importable by name."""
+    if len(path.parts) == 1 and path.name in course.given_files:
+        return False
+    if _TEST_FILE.fullmatch(path.name) or _NOT_HELPERS.intersection(path.parts[:-1]):
+        return False
+    # A package `transformer/` would hide the given transformer.py from the import system.
+    if f"{path.parts[0]}.py" in course.given_files:
+        return False
+    return all(part.isidentifier() for part in (*path.parts[:-1], path.stem))
+
+
+def _notebook_of(files: dict[str, bytes], course: Course, notes: list[str]) -> dict[str, bytes]:
+    """The notebook's cells and the helper modules beside it."""
+    notebooks = [PurePosixPath(name) for name in files if name.endswith(".ipynb")]
+    notebooks = [path for path in notebooks if len(path.parent.parts) <= MAX_DEPTH]
+    if not notebooks:
+        raise NothingToGrade(
+            f"It holds none of {', '.join(sorted(course.module_files))} and no notebook, at most "
+            f"{MAX_DEPTH} levels down."
+        )
+
+    def preference(path: PurePosixPath) -> tuple:
+        content = files[str(path)]
+        defined = sum(f"def {name}(".encode() in content for name in course.functions)
+        return -defined, len(path.parts), str(path)
+
+    chosen, *others = sorted(notebooks, key=preference)
+    notes += [f"the notebook {other} was ignored: {chosen} was taken" for other in others]
+    sources = code_cells(files[str(chosen)])
+    beside = {name: content for name, content in files.items() if name.endswith(".py")}
+    taken = _modules_of(chosen.parent, beside, course, notes)
+    return taken | {CELLS_FILE: cells_file(sources)}
+
+
+def _lay_out(
+    destination: Path, taken: dict[str, bytes], from_stubs: tuple[str, ...], course: Course
+) -> None:
+    """Write the package: the submission's files, then the trusted ones over them."""
+    package = destination / PACKAGE
+    _make_folder(destination)
+    _make_folder(package)
+    trusted = {name: _trusted(course, name) for name in (*course.given_files, *from_stubs)}
+    trusted.setdefault("__init__.py", b"")
+    for name, content in (taken | trusted).items():
+        path = package / name
+        for folder in reversed(path.relative_to(package).parents[:-1]):
+            _make_folder(package / folder)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), 0o644)
+            file.write(content)
+
+
+def _make_folder(path: Path) -> None:
+    path.mkdir(exist_ok=True)
+    path.chmod(0o755)  # whatever the umask: the sandbox's user must be able to read it
+
+
+def _trusted(course: Course, name: str) -> bytes:
+    try:
+        return (course.package / name).read_bytes()
+    except OSError as problem:
+        raise GraderError(
+            f"The grader's own copy of {name} in {course.package} is missing or unreadable "
+            f"({problem.strerror}). Install the project again."
+        ) from None
+
+
+def _hash(taken: dict[str, bytes]) -> str:
+    """sha256 over the sorted (relative name, bytes), each preceded by its length."""
+    digest = hashlib.sha256()
+    for name in sorted(taken):
+        for part in (name.encode("utf-8", "surrogatepass"), taken[name]):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()

@@ -1,0 +1,483 @@
+"""Grades many submissions at once, each in a process of its own.
+
+A warm server process (multiprocessing's forkserver) has the heavy imports done; every submission
+gets a child forked from it. Whatever happens to a child, be it an exception, a crash or a hang,
+becomes the state `error` of that one submission. The children hand their results over as files;
+only this process writes to the results folder.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from multiprocessing import connection, forkserver, get_context, parent_process
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from grader.errors import GraderError, NothingToGrade
+from grader.intake import Course, Found, prepare, reason_hash
+from grader.record import (
+    SETTLED,
+    SubmissionResult,
+    make_result,
+    read_record,
+    remove_drafts,
+    write_record,
+)
+
+PRELOAD = ("numpy", "pytest", "hypothesis", "grader.suite", "grader.pool", "grader.cli")
+LOCK_NAME = ".grader.lock"
+# In the results folder, whose lock tells that a scratch folder left by a killed grader is dead.
+SCRATCH_PREFIX = ".scratch-"
+_NEW, _KEPT, _LOG = "new.json", "kept.json", "harness.log"
+_TAIL_BYTES = 8_000
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Grading:
+    """Everything that is the same for all submissions of a run. Travels to the children.
+
+    `run` is grader.suite.run_suite or a stand-in: (suite, prepared_dir, sandbox_name, limits, slot)
+    -> an object with `tests`, `tier`, `seconds`, `worker_notes`.
+    """
+
+    out: Path
+    run: Callable[..., Any]
+    suite: Any
+    suite_hash: str
+    suite_version: str
+    course: Course
+    sandbox: str = "auto"
+    limits: Any = None
+    regrade: bool = False
+    deadline_s: float = 300.0  # for all of one submission, far beyond the budgets inside
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the class table shows of one submission; small, for a thousand stay in memory."""
+
+    student: str
+    state: str
+    kept: bool
+    parts: tuple[tuple[int, float, float], ...]  # part, points, maximum
+    public: float
+    hidden: float
+    total: float
+    max_total: float
+    problem: str
+
+
+@dataclass
+class _Running:
+    process: Any
+    found: Found
+    slot: int
+    work: Path
+    started: float = field(default_factory=time.monotonic)
+
+
+# --------------------------------------------------------------------------------- main process
+
+
+def grade_all(
+    found: Iterable[Found],
+    grading: Grading,
+    jobs: int | None = None,
+    preload: Sequence[str] = PRELOAD,
+    done: list[Summary] | None = None,
+) -> Iterator[Summary]:
+    """Grade every submission, `jobs` at a time, yielding a summary as each is finished.
+
+    A summary is also appended to `done`, at once with its record: after an interrupt, `done` says
+    exactly what was kept.
+    Closing the generator (or Ctrl-C inside it) stops the children and keeps what is done. The
+    caller holds the lock of `grading.out`.
+    """
+    jobs = jobs or usable_cores()
+    done = [] if done is None else done
+    waiting = deque(found)
+    free_slots = list(range(min(jobs, len(waiting))))
+    running: dict[int, _Running] = {}
+    # 0711: the sandbox's user must pass through by name, nobody needs to list it.
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=grading.out.resolve()))
+    scratch.chmod(0o711)
+    context = get_context("forkserver")
+    _start_server(context, preload)
+    try:
+        while waiting or running:
+            while waiting and free_slots:
+                # An interrupt between a child's start and its entry here would lose sight of it.
+                with _uninterrupted():
+                    slot = free_slots.pop(0)
+                    child = _start(context, waiting.popleft(), grading, slot, scratch)
+                    running[child.process.sentinel] = child
+            for sentinel in _wait(running, grading.deadline_s):
+                with _uninterrupted():
+                    child = running[sentinel]
+                    done.append(_finish(child, grading))
+                    del running[sentinel]
+                    free_slots.append(child.slot)
+                yield done[-1]
+    finally:
+        with _uninterrupted():
+            for child in running.values():
+                _stop(child)
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def usable_cores() -> int:
+    """The cores this process may use, which in a container can be fewer than the machine's."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def results_lock(folder: Path) -> Iterator[None]:
+    """Hold the results folder for this grader alone; GraderError says who holds it otherwise.
+
+    The kernel frees the lock when its holder dies, however it dies.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except OSError as problem:
+        raise GraderError(
+            f"Results cannot be written to {folder} ({problem.strerror}). Name another folder "
+            "with --out."
+        ) from None
+    with os.fdopen(descriptor, "r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise GraderError(
+                f"Another grader is writing to {folder} ({_holder(file.read(500))}). Wait for it, "
+                "or name another folder with --out."
+            ) from None
+        file.truncate(0)
+        since = datetime.now().astimezone().isoformat(timespec="seconds")
+        json.dump({"pid": os.getpid(), "host": socket.gethostname(), "since": since}, file)
+        file.flush()
+        remove_drafts(folder)
+        for left_behind in folder.glob(f"{SCRATCH_PREFIX}*"):
+            shutil.rmtree(left_behind, ignore_errors=True)
+        yield
+        file.truncate(0)
+
+
+def _holder(content: str) -> str:
+    try:
+        holder = json.loads(content)
+        return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    except (ValueError, KeyError, TypeError):
+        return "which has only just started"
+
+
+def _start_server(context: Any, preload: Sequence[str]) -> None:
+    """Start the warm server so that neither it nor its helper imports from the current folder.
+
+    Python puts the current folder first on the path of `python -c`, by which multiprocessing
+    starts both: with a class folder as current folder, a student's numpy.py or signal.py would
+    run as trusted code.
+    """
+    context.set_forkserver_preload(list(preload))
+    here = str(Path(__file__).resolve().parents[1])
+    python_path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
+    environment = {
+        "PYTHONSAFEPATH": "1",
+        "PYTHONPATH": python_path,
+        # One core a child: parallelism comes from the number of children.
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    }
+    with _environment(environment):
+        forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _start(context: Any, found: Found, grading: Grading, slot: int, scratch: Path) -> _Running:
+    work = Path(tempfile.mkdtemp(dir=scratch))
+    work.chmod(0o711)
+    process = context.Process(target=_child, args=(found, grading, slot, work), daemon=False)
+    process.start()
+    return _Running(process, found, slot, work)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C and termination back until the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _wait(running: dict[int, _Running], deadline_s: float) -> list[int]:
+    """The sentinels of the children that ended or overstayed."""
+    now = time.monotonic()
+    next_deadline = min(child.started + deadline_s for child in running.values())
+    ready = connection.wait(list(running), timeout=max(0.0, next_deadline - now))
+    now = time.monotonic()
+    overdue = [key for key, child in running.items() if now >= child.started + deadline_s]
+    return list(dict.fromkeys([*ready, *overdue]))
+
+
+def _finish(child: _Running, grading: Grading) -> Summary:
+    """Take over a child's result, or record why there is none."""
+    was_running = child.process.exitcode is None
+    exitcode = child.process.exitcode
+    _stop(child)
+    seconds = time.monotonic() - child.started
+    # A complete result counts even if its process failed to end well afterwards.
+    result, kept = _result_of(child)
+    if result is None:
+        reason = (
+            f"The grader stopped this submission after {grading.deadline_s:.0f} s: neither result "
+            "nor error by then."
+            if was_running
+            else f"The grader's process for this submission {_how_it_ended(exitcode)}."
+        )
+        result = _error(child.found, grading, reason, seconds, tail=_tail(child.work / _LOG))
+    if not kept:
+        write_record(grading.out, result)
+    shutil.rmtree(child.work, ignore_errors=True)
+    with contextlib.suppress(ValueError):  # still there: not even SIGKILL ended it
+        child.process.close()
+    return summarise(result, kept)
+
+
+def _result_of(child: _Running) -> tuple[SubmissionResult | None, bool]:
+    for name, kept in ((_NEW, False), (_KEPT, True)):
+        with contextlib.suppress(OSError, ValidationError):
+            result = SubmissionResult.model_validate_json((child.work / name).read_bytes())
+            if result.student == child.found.student:
+                return result, kept
+    return None, False
+
+
+def _stop(child: _Running) -> None:
+    """Kill a child and the rest of its process group, and collect it."""
+    process = child.process
+    if process.exitcode != 0:  # running, or crashed and perhaps survived by its own children
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()  # does nothing to a process that has ended
+    process.join(10)
+
+
+def _how_it_ended(exitcode: int | None) -> str:
+    if exitcode is None or exitcode >= 0:
+        return f"ended without a result (exit code {exitcode})"
+    try:
+        name = signal.Signals(-exitcode).name
+    except ValueError:
+        name = f"signal {-exitcode}"
+    hint = "; the machine may be short of memory" if -exitcode == signal.SIGKILL else ""
+    return f"was killed by {name}{hint}"
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            return file.read(_TAIL_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _error(found: Found, grading: Grading, reason: str, seconds: float, tail: str = ""):
+    return make_result(
+        student=found.student,
+        source=found.source_name,
+        submission_hash="",
+        suite_hash=grading.suite_hash,
+        suite_version=grading.suite_version,
+        state="error",
+        reason=reason,
+        seconds=seconds,
+        notes=found.notes,
+        output_tail=tail,
+    )
+
+
+def summarise(result: SubmissionResult, kept: bool = False) -> Summary:
+    """The few numbers and words of a result that the class table needs."""
+    return Summary(
+        student=result.student,
+        state=result.state,
+        kept=kept,
+        parts=tuple(
+            (row.part, row.public + row.hidden, row.public_max + row.hidden_max)
+            for row in result.parts
+        ),
+        public=sum(row.public for row in result.parts),
+        hidden=sum(row.hidden for row in result.parts),
+        total=result.total,
+        max_total=result.max_total,
+        problem=_first_problem(result)[:160],
+    )
+
+
+def _first_problem(result: SubmissionResult) -> str:
+    if result.state in ("missing", "error"):
+        return result.reason
+    failing = [test for test in result.tests if test.state != "passed"]
+    # What the student did wrong says more than what was never begun.
+    failing.sort(key=lambda test: test.state in ("not_started", "waiting"))
+    if not failing:
+        return ""
+    first = failing[0]
+    words = first.message.strip().split("\n", 1)[0] or first.state.replace("_", " ")
+    return f"{first.section} {first.title}: {words}"
+
+
+# ---------------------------------------------------------------------------------------- child
+
+
+def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
+    """Grade one submission and leave the result in `work`."""
+    _detach(work)
+    started = time.monotonic()
+    try:
+        result, kept = grade_one(found, grading, slot, work)
+    except BaseException as problem:  # SystemExit and KeyboardInterrupt from the harness too
+        traceback.print_exc()
+        is_sentence = isinstance(problem, GraderError) or type(problem).__name__ in _SENTENCES
+        words = str(problem)[:1000]
+        reason = words if is_sentence else f"The grader failed: {type(problem).__name__}: {words}"
+        seconds = time.monotonic() - started
+        result, kept = _error(found, grading, reason, seconds, _tail(work / _LOG)), False
+    draft = work / "draft.json"
+    draft.write_text(result.model_dump_json())
+    draft.replace(work / (_KEPT if kept else _NEW))
+
+
+_SENTENCES = frozenset({"SandboxUnavailable"})  # named, not imported: the sandbox is loaded late
+
+
+def grade_one(
+    found: Found, grading: Grading, slot: int, work: Path
+) -> tuple[SubmissionResult, bool]:
+    """The result of one submission, and whether it is an earlier one that still holds."""
+    started = time.monotonic()
+    fields = {
+        "student": found.student,
+        "source": found.source_name,
+        "suite_hash": grading.suite_hash,
+        "suite_version": grading.suite_version,
+    }
+    try:
+        prepared = prepare(found, work / "submission", grading.course)
+    except NothingToGrade as verdict:
+        fields["submission_hash"] = reason_hash(str(verdict))
+        earlier, note = _earlier(grading, fields)
+        if earlier is not None:
+            return earlier, True
+        result = make_result(
+            **fields,
+            state="missing",
+            reason=str(verdict),
+            tests=_blank_tests(grading),
+            seconds=time.monotonic() - started,
+            notes=(*found.notes, *filter(None, [note])),
+        )
+        return result, False
+    fields["submission_hash"] = prepared.submission_hash
+    earlier, note = _earlier(grading, fields)
+    if earlier is not None:
+        return earlier, True
+    outcome = grading.run(grading.suite, prepared.folder, grading.sandbox, grading.limits, slot)
+    if not outcome.tests:
+        raise GraderError("The test suite ran no test; the grader's installation is incomplete.")
+    unfinished = any(test.state == "error" for test in outcome.tests)
+    result = make_result(
+        **fields,
+        state="partial" if unfinished else "graded",
+        tests=outcome.tests,
+        sandbox_tier=outcome.tier,
+        seconds=time.monotonic() - started,
+        notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [note])),
+        output_tail=outcome.worker_notes or "",
+    )
+    return result, False
+
+
+def _earlier(grading: Grading, fields: dict) -> tuple[SubmissionResult | None, str]:
+    """An earlier result of the same work by the same suite, else a note on why one was refused."""
+    if grading.regrade:
+        return None, ""
+    earlier, note = read_record(grading.out, fields["student"])
+    if earlier is None:
+        return None, note
+    same = all(getattr(earlier, name) == fields[name] for name in ("submission_hash", "suite_hash"))
+    # Results of a run without a sandbox could have been forged by the submission.
+    trusted = grading.sandbox == "none" or not earlier.sandbox_tier.startswith("none")
+    return (earlier if same and trusted and earlier.state in SETTLED else None), ""
+
+
+def _stub_note(prepared) -> list[str]:
+    if not prepared.from_stubs or "notebook_cells.json" in prepared.taken:
+        return []
+    return [f"not handed in, graded as unfinished: {', '.join(prepared.from_stubs)}"]
+
+
+def _blank_tests(grading: Grading) -> Sequence[Any]:
+    """Every test with no points, where the suite can say so: the maximum is then known."""
+    return getattr(grading.suite, "blank_tests", ())
+
+
+def _end_with_main_process() -> None:
+    """Wait for the main process's death, however it came, and end this group with it.
+
+    The server does not tell: it lives as long as any child, and the kernel's own signal (below)
+    follows the server.
+    """
+    connection.wait([parent_process().sentinel])
+    os.killpg(0, signal.SIGKILL)
+
+
+def _detach(work: Path) -> None:
+    """Cut the child off from the terminal and tie its life to the main process's."""
+    os.setsid()  # Ctrl-C reaches the main process only, and the group can be killed as one
+    threading.Thread(target=_end_with_main_process, daemon=True).start()
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    descriptor = os.open(work / _LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+    import faulthandler
+
+    faulthandler.enable()

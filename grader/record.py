@@ -1,0 +1,231 @@
+"""What is kept of a graded submission: one JSON file per student, written whole or not at all."""
+
+import math
+import os
+import secrets
+import stat
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+SCHEMA_VERSION = 1
+MAX_MESSAGE = 4_000
+MAX_NOTE = 400
+MAX_NOTES = 50
+MAX_TAIL = 16_000
+MAX_RECORD_BYTES = 16 * 1024 * 1024
+
+Visibility = Literal["public", "hidden"]
+TestState = Literal["passed", "failed", "not_started", "waiting", "error"]
+State = Literal["graded", "partial", "error", "missing"]
+# `error` is the harness's fault: such a record is no grade and is tried again.
+SETTLED: frozenset[State] = frozenset({"graded", "partial", "missing"})
+
+
+def _bounded(limit: int, keep_end: bool = False):
+    """A validator that makes any text storable: valid Unicode, at most `limit` characters."""
+
+    def clean(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        value = value.encode("utf-8", "replace").decode()
+        if len(value) <= limit:
+            return value
+        return "…" + value[-limit + 1 :] if keep_end else value[: limit - 1] + "…"
+
+    return BeforeValidator(clean)
+
+
+Name = Annotated[str, _bounded(300)]
+Message = Annotated[str, _bounded(MAX_MESSAGE)]
+Note = Annotated[str, _bounded(MAX_NOTE)]
+Tail = Annotated[str, _bounded(MAX_TAIL, keep_end=True)]
+Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Strict(BaseModel):
+    # Non-finite numbers become strings ("NaN", "Infinity") that read back as the same numbers:
+    # a bare NaN is not JSON.
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="strings", frozen=True)
+
+
+class TestResult(_Strict):
+    """One test of one submission."""
+
+    __test__ = False  # the name starts with "Test", but pytest should not collect it
+
+    id: Name
+    part: int
+    section: Name
+    title: Name
+    visibility: Visibility
+    points: Points
+    max_points: Points
+    state: TestState
+    message: Message = ""
+    first_bad_step: int | None = None
+    max_error: float | None = None
+    tolerance: float | None = None
+    seconds: float = 0.0
+
+
+class PartPoints(_Strict):
+    """Points of one part, public and hidden tests apart."""
+
+    part: int
+    public: Points = 0.0
+    public_max: Points = 0.0
+    hidden: Points = 0.0
+    hidden_max: Points = 0.0
+
+
+class SubmissionResult(_Strict):
+    """The record of one submission. Points are derived from `tests`; a file whose sums disagree is
+    not one of ours and is refused."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    student: Name
+    source: Name
+    submission_hash: str
+    suite_hash: str
+    suite_version: str
+    state: State
+    reason: Message = ""
+    tests: tuple[TestResult, ...] = ()
+    parts: tuple[PartPoints, ...] = ()
+    total: Points = 0.0
+    max_total: Points = 0.0
+    seconds: float = 0.0
+    sandbox_tier: str = ""
+    graded_at: AwareDatetime
+    notes: tuple[Note, ...] = ()
+    output_tail: Tail = ""  # what the submission printed: for the instructor only
+
+    @model_validator(mode="after")
+    def _sums_agree(self) -> "SubmissionResult":
+        if self.parts != points_by_part(self.tests):
+            raise ValueError("the points by part are not the sums of the tests' points")
+        sums = (_sum(t.points for t in self.tests), _sum(t.max_points for t in self.tests))
+        if (self.total, self.max_total) != sums:
+            raise ValueError("the total is not the sum of the tests' points")
+        return self
+
+
+def make_result(*, tests: Sequence[TestResult] = (), notes: Sequence[str] = (), **fields):
+    """A SubmissionResult with its sums and its date filled in (keywords as the fields)."""
+    tests = tuple(tests)
+    notes = tuple(notes)
+    if len(notes) > MAX_NOTES:
+        dropped = len(notes) - MAX_NOTES + 1
+        notes = (*notes[: MAX_NOTES - 1], f"… and {dropped} more notes")
+    return SubmissionResult(
+        tests=tests,
+        notes=notes,
+        parts=points_by_part(tests),
+        total=_sum(t.points for t in tests),
+        max_total=_sum(t.max_points for t in tests),
+        graded_at=datetime.now(UTC).replace(microsecond=0),
+        **fields,
+    )
+
+
+def points_by_part(tests: Sequence[TestResult]) -> tuple[PartPoints, ...]:
+    """The points of each part, in order of part."""
+    rows = []
+    for part in sorted({test.part for test in tests}):
+        of_part = [test for test in tests if test.part == part]
+        sums = {}
+        for visibility in ("public", "hidden"):
+            seen = [test for test in of_part if test.visibility == visibility]
+            sums[visibility] = _sum(test.points for test in seen)
+            sums[f"{visibility}_max"] = _sum(test.max_points for test in seen)
+        rows.append(PartPoints(part=part, **sums))
+    return tuple(rows)
+
+
+def record_path(folder: Path, student: str) -> Path:
+    """The file that holds `student`'s record."""
+    return folder / f"{student}.json"
+
+
+def write_record(folder: Path, result: SubmissionResult) -> Path:
+    """Write `result` atomically: a reader sees the old file or the new one, never a part."""
+    path = record_path(folder, result.student)
+    write_atomically(path, result.model_dump_json(indent=1).encode() + b"\n")
+    return path
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Temporary file beside `path`, fsync, rename, fsync of the folder."""
+    # The name has a fixed length: a student's id may already be as long as a file name can be.
+    draft = path.parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        with draft.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what a killed grader left half-written (call while holding the folder's lock)."""
+    for draft in folder.glob(".*.tmp"):
+        if draft.is_file():
+            draft.unlink(missing_ok=True)
+
+
+def read_record(folder: Path, student: str) -> tuple[SubmissionResult | None, str]:
+    """The student's record and "", or None and the reason why what is there is not trusted.
+
+    (None, "") when there is nothing.
+    """
+    path = record_path(folder, student)
+    try:
+        content = _read_bounded(path)
+    except FileNotFoundError:
+        return None, ""
+    except OSError as problem:
+        return None, f"an earlier {path.name} could not be read ({problem.strerror}); graded anew"
+    if content is None:
+        return None, f"an earlier {path.name} is not a plain file of sensible size; graded anew"
+    try:
+        result = SubmissionResult.model_validate_json(content)
+    except (ValidationError, RecursionError):
+        return None, f"an earlier {path.name} is damaged or not the grader's; graded anew"
+    if result.student != student:
+        return None, f"an earlier {path.name} belongs to another student; graded anew"
+    return result, ""
+
+
+def _read_bounded(path: Path) -> bytes | None:
+    # Non-blocking, so that a FIFO of this name cannot hang the grader.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_RECORD_BYTES:
+            return None
+        return file.read(MAX_RECORD_BYTES)
+
+
+def _sum(values) -> float:
+    # fsum does not depend on the order; the rounding hides 0.1 + 0.2.
+    return round(math.fsum(values), 6)

@@ -1,0 +1,281 @@
+"""Run the whole suite, public and hidden, on one prepared submission.
+
+The tests are the ones a student runs; here `student` is a sandboxed worker behind a pipe, and
+tests that ask for `oracle` run a second time on cases only the grader knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import hypothesis
+import pytest
+
+import assignment
+import reference_model
+from assignment.harness import plugin
+from assignment.harness.cases import GOLDEN_FILE, Cases, load_cases
+from assignment.harness.outcome import FAILED, Outcome
+from assignment.harness.parts import GIVEN_FILES
+from assignment.harness.points import grading_of
+
+from . import golden, real_model
+from .errors import GraderError
+from .pool import SCRATCH_PREFIX
+from .record import TestResult
+from .remote import BudgetExhausted, RemoteStudent
+from .sandbox import Limits, SandboxUnavailable, choose_sandbox
+from .seeds import derive_seed
+
+SUITE_VERSION = "1"
+
+HIDDEN_TESTS = Path(__file__).parent / "hidden"
+PUBLIC_TESTS = Path(assignment.__file__).parent
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What all submissions of a run have in common; travels to the children as paths.
+
+    Attributes:
+        hidden_cases: a file only this user can read, removed by `close`.
+        hash: changes when anything changes that could change a result.
+        blank_tests: every test without points, what a student who handed in nothing gets.
+    """
+
+    hidden_cases: Path
+    real_model: real_model.RealModel | None
+    hash: str
+    blank_tests: tuple[TestResult, ...] = ()
+
+    @classmethod
+    def load(cls, secret: bytes, with_real_model: bool | None, scratch: Path) -> Suite:
+        """Compute the hidden cases of a secret.
+
+        Args:
+            with_real_model: None takes the real model if it is installed.
+            scratch: where the hidden cases may lie during the run: the results folder, whose
+                next user removes what a killed run left there.
+
+        Raises:
+            GraderError: the real model is asked for and not installed.
+        """
+        model = None
+        if with_real_model is not False:
+            model = real_model.prepare(secret, SUITE_VERSION)
+        if with_real_model and model is None:
+            raise GraderError(
+                "The real model is not installed. Fetch it with `python -m reference_model.smollm2`"
+                " (93 MB), or leave out --real-model."
+            )
+        folder = Path(tempfile.mkdtemp(prefix=f"{SCRATCH_PREFIX}hidden-", dir=scratch.resolve()))
+        hidden_cases = folder / "cases.safetensors"
+        seed = derive_seed(secret, SUITE_VERSION, "cases")
+        hidden_cases.write_bytes(golden.to_bytes(golden.make_cases(seed, with_hidden=True)))
+        suite = cls(hidden_cases, model, suite_hash(secret, model is not None))
+        return replace(suite, blank_tests=tuple(_collect(suite)))
+
+    def close(self) -> None:
+        """Remove the hidden cases."""
+        shutil.rmtree(self.hidden_cases.parent, ignore_errors=True)
+
+    @property
+    def case_sets(self) -> dict[str, Cases]:
+        return {"public": load_cases(), "hidden": load_cases(self.hidden_cases)}
+
+    @property
+    def mapped_files(self) -> dict[str, Path]:
+        """Large files a worker may map: they are too large for the pipe."""
+        return {real_model.MAPPED_NAME: self.real_model.weights} if self.real_model else {}
+
+
+@dataclass(frozen=True)
+class SuiteOutcome:
+    """All tests of one submission, the sandbox they ran in and what the submission printed."""
+
+    tests: list[TestResult]
+    tier: str
+    seconds: float
+    worker_notes: str
+
+
+def suite_hash(secret: bytes, with_real_model: bool = False) -> str:
+    """A digest of the tests, the given code, the reference and the secret."""
+    digest = hashlib.sha256(
+        f"{SUITE_VERSION} {hypothesis.__version__} {with_real_model} ".encode()
+        + hashlib.sha256(secret).digest()
+    )
+    for path in _sources():
+        digest.update(f"\n{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _sources() -> list[Path]:
+    reference = Path(reference_model.__file__).parent
+    return [
+        *sorted(PUBLIC_TESTS.glob("test_*.py")),
+        *sorted((PUBLIC_TESTS / "harness").glob("*.py")),
+        *(PUBLIC_TESTS / name for name in GIVEN_FILES if (PUBLIC_TESTS / name).exists()),
+        GOLDEN_FILE,
+        *sorted(HIDDEN_TESTS.glob("*.py")),
+        *sorted((Path(__file__).parent / "cases").glob("*.py")),
+        *sorted(reference.glob("*.py")),
+    ]
+
+
+def run_suite(
+    suite: Suite, prepared: Path, sandbox_name: str, limits: Limits, slot: int
+) -> SuiteOutcome:
+    """Run every test on one submission; called in a process of its own.
+
+    Raises:
+        SandboxUnavailable: no worker can be started. That is the grader's failure, not a zero.
+        GraderError: pytest itself failed.
+    """
+    started = time.monotonic()
+    sandbox = choose_sandbox(sandbox_name)
+    with RemoteStudent(sandbox, prepared, limits, slot, suite.mapped_files) as remote:
+        session = GradingSession(suite, RemoteBackend(remote))
+        exit_code = _run_pytest(session)
+        if session.problem is not None:
+            raise session.problem
+        if exit_code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            raise GraderError(f"pytest ended with {exit_code!r}; see the harness log")
+        return SuiteOutcome(
+            session.results, remote.tier, time.monotonic() - started, remote.output_tail()
+        )
+
+
+def _collect(suite: Suite) -> list[TestResult]:
+    """Collect without running, for the list of tests and their points."""
+    session = GradingSession(suite, backend=None)
+    _run_pytest(session, "--collect-only")
+    return session.results
+
+
+def _run_pytest(session: GradingSession, *options: str) -> int:
+    # Plugins that happen to be installed here must not change a grade.
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    arguments = [
+        "--noconftest",  # its plugin is loaded by name instead, for hidden tests too
+        f"--rootdir={PUBLIC_TESTS.parent}",
+        f"--confcutdir={PUBLIC_TESTS}",
+        "-c/dev/null",
+        "-pno:cacheprovider",
+        "-pno:terminal",
+        *options,
+        str(PUBLIC_TESTS),
+        str(HIDDEN_TESTS),
+    ]
+    return pytest.main(arguments, plugins=[plugin, session])
+
+
+class RemoteBackend:
+    """The harness's view of a sandboxed worker (see assignment.harness.student.Backend)."""
+
+    def __init__(self, remote: RemoteStudent) -> None:
+        self.remote = remote
+
+    def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
+        result = getattr(self.remote, name)(*args, **kwargs)
+        return result, self.remote.last_call_mutated
+
+
+class GradingSession:
+    """A pytest plugin: hands the worker and the cases to the tests and collects results."""
+
+    def __init__(self, suite: Suite, backend: RemoteBackend | None) -> None:
+        self.suite = suite
+        self.backend = backend
+        self.results: list[TestResult] = []
+        self.problem: Exception | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[plugin.BACKEND] = self.backend
+        config.stash[plugin.CASE_SETS] = self.suite.case_sets
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if self._wanted(item)]
+        if self.backend is None:
+            self.results = [_result_of(item, outcome=None) for item in items]
+
+    def _wanted(self, item: pytest.Item) -> bool:
+        """Hidden tests have no public cases, and the real model may not be there."""
+        if "real_model" in item.fixturenames and self.suite.real_model is None:
+            return False
+        return _visibility(item) == "hidden" or item.path.parent != HIDDEN_TESTS
+
+    @pytest.fixture
+    def real_model(self) -> SimpleNamespace:
+        model = self.suite.real_model
+        params = self.backend.remote.mapped_params(real_model.MAPPED_NAME)
+        return SimpleNamespace(config=model.config, params=params, **model.expected())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        self.backend.remote.begin_test(item.nodeid)
+        started = time.monotonic()
+        handled = yield
+        outcome = item.stash.get(plugin.OUTCOME, None)
+        self.results.append(_result_of(item, outcome, time.monotonic() - started))
+        if self.problem is not None:
+            item.session.shouldstop = str(self.problem)
+        return handled
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Tell apart the student's failures, a used-up budget and our own."""
+        report = yield
+        error = call.excinfo.value if call.excinfo else None
+        if isinstance(error, SandboxUnavailable | plugin.NoSuchCase):
+            self.problem = error
+        elif error is not None and call.when != "call":
+            self.problem = GraderError(f"setting up {item.nodeid} failed: {error!r}")
+        item.stash[OUT_OF_BUDGET] = item.stash.get(OUT_OF_BUDGET, False) or isinstance(
+            error, BudgetExhausted
+        )
+        return report
+
+
+OUT_OF_BUDGET = pytest.StashKey[bool]()
+
+
+def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0) -> TestResult:
+    grading = grading_of(item)
+    state, message = (outcome.state, outcome.message) if outcome else ("not_started", "")
+    if item.stash.get(OUT_OF_BUDGET, False) and state == FAILED:
+        state = "error"
+    return TestResult(
+        id=f"{item.path.name}::{item.name}",
+        part=grading.part,
+        section=grading.section,
+        title=grading.title,
+        visibility=_visibility(item),
+        points=outcome.points if outcome else 0.0,
+        max_points=grading.points,
+        state=state,
+        message=message,
+        first_bad_step=outcome.first_bad.get("step") if outcome else None,
+        max_error=outcome.max_error if outcome else None,
+        tolerance=outcome.tolerance if outcome else None,
+        seconds=seconds,
+    )
+
+
+def _visibility(item: pytest.Item) -> str:
+    """By the cases a test runs on; a test without cases is as public as its file."""
+    by_file = "hidden" if item.path.parent == HIDDEN_TESTS else "public"
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("oracle", by_file) if callspec else by_file

@@ -1,0 +1,658 @@
+"""Finding and preparing submissions: odd layouts, hostile archives, notebooks, ids, secrets."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import stat
+import struct
+import tarfile
+import unicodedata
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader import intake
+from grader.archives import IntakeLimits, read_archive
+from grader.errors import GraderError, NothingToGrade
+from grader.intake import Course, find_submissions, prepare, student_id
+from grader.seeds import derive_seed, load_secret
+
+WORK = b"def softmax(x, axis=-1):\n    return x\n"
+ROPE = b"def apply_rope(x, positions):\n    return x\n"
+
+
+@pytest.fixture
+def course(tmp_path) -> Course:
+    package = tmp_path / "trusted" / "assignment"
+    package.mkdir(parents=True)
+    for name in ("attention", "rope", "transformer", "__init__"):
+        (package / f"{name}.py").write_text(f"# trusted {name}\n")
+    given = ("__init__.py", "transformer.py")
+    return Course(package, ("attention", "rope"), given, ("softmax", "apply_rope"))
+
+
+def write_tree(root: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return root
+
+
+def zip_of(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def tar_of(path: Path, files: dict[str, bytes], mode: str = "w", extra=()) -> Path:
+    with tarfile.open(path, mode) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        for member in extra:
+            archive.addfile(member)
+    return path
+
+
+def notebook_of(*cells: str, nbformat: int = 4) -> bytes:
+    code = [{"cell_type": "code", "source": c, "outputs": ["junk"], "metadata": {}} for c in cells]
+    markdown = [{"cell_type": "markdown", "source": "# softmax", "metadata": {}}]
+    return json.dumps(
+        {"nbformat": nbformat, "nbformat_minor": 5, "metadata": {}, "cells": markdown + code}
+    ).encode()
+
+
+def ids(found) -> list[str]:
+    return [submission.student for submission in found]
+
+
+def prepared(path: Path, course: Course, where: Path) -> intake.Prepared:
+    (found,) = find_submissions([path], course)
+    return prepare(found, where, course)
+
+
+def refusal(path: Path, course: Course, where: Path) -> str:
+    with pytest.raises(NothingToGrade) as caught:
+        prepared(path, course, where)
+    assert not (where / "assignment").exists()
+    return str(caught.value)
+
+
+# ----------------------------------------------------------------------------------- layouts
+
+
+LAYOUTS = {
+    "bare": "attention.py",
+    "in its package": "assignment/attention.py",
+    "top folder": "hw1/attention.py",
+    "top folder and package": "hw1/assignment/attention.py",
+    "three levels": "a/b/c/attention.py",
+}
+
+
+@pytest.mark.parametrize("inside", LAYOUTS.values(), ids=LAYOUTS.keys())
+@pytest.mark.parametrize("form", ["folder", "zip", "tar.gz", "tar.xz", "tar.bz2", "tar"])
+def test_one_submission_in_any_form_and_layout(inside, form, course, tmp_path):
+    files = {inside: WORK, "README.md": b"hi"}
+    if form == "folder":
+        path = write_tree(tmp_path / "ana", files)
+    elif form == "zip":
+        path = zip_of(tmp_path / "ana.zip", files)
+    else:
+        path = tar_of(tmp_path / f"ana.{form}", files, f"w:{form[4:]}")
+    (found,) = find_submissions([path], course)
+    assert found.student == "ana"
+    done = prepare(found, tmp_path / "out", course)
+    assert done.taken == ("attention.py",)
+    assert done.from_stubs == ("rope.py",)
+    package = tmp_path / "out" / "assignment"
+    assert (package / "attention.py").read_bytes() == WORK
+    assert (package / "rope.py").read_text() == "# trusted rope\n"
+
+
+def test_same_work_has_same_hash_in_every_form(course, tmp_path):
+    folder = write_tree(tmp_path / "a" / "ana", {"attention.py": WORK, "notes.txt": b"x"})
+    archive = zip_of(tmp_path / "bob.zip", {"hw/assignment/attention.py": WORK})
+    other = zip_of(tmp_path / "eve.zip", {"attention.py": WORK + b"\n"})
+    hashes = [
+        prepared(path, course, tmp_path / str(i)).submission_hash
+        for i, path in enumerate([folder, archive, other])
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_class_folder_with_everything_in_it(course, tmp_path):
+    cls = write_tree(
+        tmp_path / "class",
+        {
+            "ana/attention.py": WORK,
+            "bob/assignment/rope.py": ROPE,
+            "cyd/hw/assignment/attention.py": WORK,
+            "dan.ipynb": notebook_of("def softmax(x): return x"),
+            "eve/report.pdf": b"no code",
+            "flo.rar": b"Rar!",
+            "Gus Gray_77_assignsubmission_file/x.ipynb": notebook_of("def softmax(x): return x"),
+            "roster.csv": b"not a submission",
+            ".git/attention.py": WORK,
+            "__MACOSX/attention.py": WORK,
+            ".venv/lib/attention.py": WORK,
+        },
+    )
+    zip_of(cls / "hal.zip", {"attention.py": WORK})
+    found = find_submissions([cls], course)
+    assert ids(found) == ["Gus_Gray_77", "ana", "bob", "cyd", "dan", "eve", "flo", "hal"]
+    assert [f.student for f in found if f.kind == "nothing"] == ["eve", "flo"]
+
+
+def test_results_inside_the_class_folder_are_not_a_student(course, tmp_path):
+    cls = write_tree(tmp_path, {"ana/attention.py": WORK, "bob/attention.py": WORK})
+    (cls / "results").mkdir()
+    found = find_submissions([cls], course, exclude=[cls / "results"])
+    assert "results" not in ids(found)
+
+
+def test_sections_and_class_of_one(course, tmp_path):
+    files = {"sec1/ana/attention.py": WORK, "sec2/bob/attention.py": WORK}
+    assert ids(find_submissions([write_tree(tmp_path / "s", files)], course)) == ["sec1", "sec2"]
+    files |= {"sec1/cyd/attention.py": WORK, "sec2/dan/attention.py": WORK}
+    found = find_submissions([write_tree(tmp_path / "t", files)], course)
+    assert ids(found) == ["ana", "cyd", "bob", "dan"]
+    (tmp_path / "one").mkdir()
+    zip_of(tmp_path / "one" / "zoe.zip", {"attention.py": WORK})
+    assert ids(find_submissions([tmp_path / "one"], course)) == ["zoe"]
+
+
+def test_two_archives_of_one_student_keep_the_students_name(course, tmp_path):
+    cls = write_tree(tmp_path / "class", {"bob/attention.py": WORK, "ana/x.txt": b""})
+    for name in ("v1", "v2"):
+        zip_of(cls / "ana" / f"{name}.zip", {"attention.py": WORK})
+    assert ids(find_submissions([cls], course)) == ["ana_v1", "ana_v2", "bob"]
+
+
+def test_same_id_is_graded_separately_and_the_same_place_once(course, tmp_path):
+    for where in ("x", "y"):
+        write_tree(tmp_path / where, {"ana/attention.py": WORK, "ana-2/attention.py": WORK})
+    zip_of(tmp_path / "ANA.zip", {"attention.py": WORK})
+    paths = [tmp_path / "x", tmp_path / "y", tmp_path / "ANA.zip", tmp_path / "x" / "ana"]
+    found = find_submissions(paths, course)
+    assert ids(found) == ["ana", "ana-2", "ana-3", "ana-2-2", "ANA-4"]
+    assert "same id" in found[2].notes[0]
+
+
+def test_canvas_files_of_one_student_are_one_submission(course, tmp_path):
+    cls = write_tree(
+        tmp_path / "canvas",
+        {
+            "doejane_12_101_attention-1.py": WORK,
+            "doejane_12_102_rope.py": ROPE,
+            "leewei_LATE_13_103_hw.ipynb": notebook_of("def softmax(x): return x"),
+        },
+    )
+    found = find_submissions([cls], course)
+    assert ids(found) == ["doejane_12", "leewei_13"]
+    assert prepare(found[0], tmp_path / "out", course).taken == ("attention.py", "rope.py")
+
+
+def test_lone_module_is_a_partial_submission(course, tmp_path):
+    write_tree(tmp_path / "ana", {"rope.py": ROPE})
+    (found,) = find_submissions([tmp_path / "ana" / "rope.py"], course)
+    assert found.student == "ana"
+    assert prepare(found, tmp_path / "out", course).from_stubs == ("attention.py",)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ana", "ana"),
+        ("Jane Doe_123_assignsubmission_file", "Jane_Doe_123"),
+        ("Jane Doe_123_assignsubmission_file_hw.zip", "Jane_Doe_123"),
+        ("doejane_12345_678_my_hw.zip", "doejane_12345"),
+        ("doejane_LATE_12345_678_hw", "doejane_12345"),
+        ("../../etc/passwd", "etc_passwd"),
+        ("..", "unnamed"),
+        ("", "unnamed"),
+        ("=cmd|' /C calc'!A0", "cmd_C_calc_A0"),
+        ("-rf", "rf"),
+        ("a\x1b[31m\u202eb\x00", "a_31m_b"),
+        ("张伟", "张伟"),
+        ("con", "con_"),
+        ("x" * 300, "x" * 100),
+        ("é" * 80, "é" * 50),
+        (unicodedata.normalize("NFD", "é"), "é"),
+    ],
+)
+def test_student_ids_are_safe_file_names(name, expected):
+    assert student_id(name) == expected
+
+
+def test_nothing_found_and_wrong_paths_are_sentences(course, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for path, words in [
+        (tmp_path / "empty", "No submission was found"),
+        (tmp_path / "absent", "does not exist"),
+        (write_tree(tmp_path, {"notes.txt": b""}) / "notes.txt", "is not a submission"),
+    ]:
+        with pytest.raises(GraderError, match=words):
+            find_submissions([path], course)
+
+
+# ------------------------------------------------------------------------------ what is taken
+
+
+def test_only_the_students_modules_are_taken(course, tmp_path):
+    folder = write_tree(
+        tmp_path / "ana",
+        {
+            "assignment/attention.py": WORK,
+            "assignment/helpers/deep/maths.py": b"# mine",
+            "assignment/utils.py": b"# mine",
+            "assignment/transformer.py": b"# patched",
+            "assignment/transformer/__init__.py": b"# hides the given file",
+            "assignment/__init__.py": b"import os; os._exit(0)",
+            "assignment/conftest.py": b"# evil",
+            "assignment/test_part1.py": b"# evil",
+            "assignment/harness/compare.py": b"# evil",
+            "assignment/golden/x.py": b"# evil",
+            "assignment/pytest.ini": b"[pytest]",
+            "assignment/native.so": b"\x7fELF",
+            "assignment/my-notes.py": b"",
+            "attention_old.py": b"",
+            "conftest.py": b"",
+        },
+    )
+    done = prepared(folder, course, tmp_path / "out")
+    assert done.taken == ("attention.py", "helpers/deep/maths.py", "utils.py")
+    laid_out = {str(p.relative_to(done.folder)): p for p in done.folder.rglob("*") if p.is_file()}
+    assert set(laid_out) == {
+        f"assignment/{name}" for name in (*done.taken, "rope.py", "transformer.py", "__init__.py")
+    }
+    assert laid_out["assignment/transformer.py"].read_text() == "# trusted transformer\n"
+    assert laid_out["assignment/__init__.py"].read_text() == "# trusted __init__\n"
+    assert any("my-notes.py" in note for note in done.notes)
+
+
+def test_prepared_files_are_plain_and_readable_whatever_the_umask(course, tmp_path):
+    folder = write_tree(tmp_path / "ana", {"attention.py": WORK, "pkg/helper.py": b""})
+    (folder / "attention.py").chmod(0o4777)
+    before = os.umask(0o077)
+    try:
+        done = prepared(folder, course, tmp_path / "out")
+    finally:
+        os.umask(before)
+    for path in (done.folder, *done.folder.rglob("*")):
+        wanted = 0o755 if path.is_dir() else 0o644
+        assert stat.S_IMODE(path.lstat().st_mode) == wanted, path
+        assert path.is_dir() or stat.S_ISREG(path.lstat().st_mode)
+
+
+def test_links_and_pipes_in_a_folder_are_left_out(course, tmp_path):
+    secret = write_tree(tmp_path / "host", {"attention.py": b"# the host's"})
+    folder = write_tree(tmp_path / "ana", {"rope.py": ROPE})
+    (folder / "attention.py").symlink_to(secret / "attention.py")
+    (folder / "helpers").symlink_to(secret)
+    os.mkfifo(folder / "pipe.py")
+    done = prepared(folder, course, tmp_path / "out")
+    assert done.taken == ("rope.py",)
+    assert len([note for note in done.notes if "symbolic link" in note]) == 2
+
+
+def test_linked_student_folder_is_listed_not_followed(course, tmp_path):
+    cls = write_tree(tmp_path / "class", {"ana/attention.py": WORK, "bob/attention.py": WORK})
+    (cls / "eve").symlink_to(tmp_path / "class" / "ana")
+    found = find_submissions([cls], course)
+    assert [(f.student, f.kind) for f in found][-1] == ("eve", "nothing")
+    assert "link" in found[-1].reason
+
+
+def test_shallowest_modules_win_and_the_package_among_equals(course, tmp_path):
+    archive = zip_of(
+        tmp_path / "ana.zip",
+        {"aaa/attention.py": b"# draft", "assignment/attention.py": WORK, "x/y/rope.py": ROPE},
+    )
+    done = prepared(archive, course, tmp_path / "out")
+    assert (done.folder / "assignment" / "attention.py").read_bytes() == WORK
+    assert done.taken == ("attention.py",)
+    assert len([note for note in done.notes if "ignored" in note]) == 2
+
+
+def test_depth_counts_before_the_packages_name(course, tmp_path):
+    archive = zip_of(
+        tmp_path / "ana.zip", {"hw/attention.py": WORK, "old/v1/assignment/attention.py": b"# old"}
+    )
+    done = prepared(archive, course, tmp_path / "out")
+    assert (done.folder / "assignment" / "attention.py").read_bytes() == WORK
+
+
+def test_hash_keeps_names_and_contents_apart(course, tmp_path):
+    one = write_tree(tmp_path / "ana", {"attention.py": b"1rope.py2"})
+    two = write_tree(tmp_path / "bob", {"attention.py": b"1", "rope.py": b"2"})
+    first, second = (prepared(path, course, tmp_path / path.name[0]) for path in (one, two))
+    assert first.submission_hash != second.submission_hash
+
+
+def test_incomplete_installation_is_the_harness_fault(course, tmp_path):
+    (course.package / "rope.py").unlink()
+    with pytest.raises(GraderError, match=r"own copy of rope\.py"):
+        prepared(write_tree(tmp_path / "ana", {"attention.py": WORK}), course, tmp_path / "out")
+
+
+# ---------------------------------------------------------------------------------- notebooks
+
+
+def test_notebook_cells_are_taken_as_data(course, tmp_path):
+    cells = ["%matplotlib inline\nimport numpy", "def softmax(x):\n    return x"]
+    path = write_tree(tmp_path, {"ana.ipynb": notebook_of(*cells)}) / "ana.ipynb"
+    done = prepared(path, course, tmp_path / "out")
+    package = done.folder / "assignment"
+    assert json.loads((package / "notebook_cells.json").read_text()) == cells
+    assert (package / "attention.py").read_text() == "# trusted attention\n"
+
+
+def test_outputs_do_not_change_a_notebooks_hash(course, tmp_path):
+    first = notebook_of("def softmax(x): return x")
+    second = first.replace(b"junk", b"other output")
+    assert first != second
+    hashes = {
+        prepared(
+            write_tree(tmp_path / str(i), {"a.ipynb": content}) / "a.ipynb",
+            course,
+            tmp_path / f"o{i}",
+        ).submission_hash
+        for i, content in enumerate([first, second])
+    }
+    assert len(hashes) == 1
+
+
+def test_modules_win_over_a_notebook_unless_absent(course, tmp_path):
+    notebook = notebook_of("def softmax(x): return x")
+    both = write_tree(tmp_path / "ana", {"attention.py": WORK, "hw.ipynb": notebook})
+    assert prepared(both, course, tmp_path / "o1").taken == ("attention.py",)
+    alone = zip_of(tmp_path / "bob.zip", {"hw/hw.ipynb": notebook, "hw/utils.py": b"# mine"})
+    assert prepared(alone, course, tmp_path / "o2").taken == ("notebook_cells.json", "utils.py")
+
+
+def test_the_notebook_that_defines_the_functions_is_taken(course, tmp_path):
+    archive = zip_of(
+        tmp_path / "ana.zip",
+        {"a_scratch.ipynb": notebook_of("1+1"), "hw.ipynb": notebook_of("def softmax(x): 0")},
+    )
+    done = prepared(archive, course, tmp_path / "out")
+    cells = (done.folder / "assignment" / "notebook_cells.json").read_text()
+    assert "softmax" in cells
+    assert "a_scratch.ipynb was ignored" in done.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not readable JSON"),
+        (b"{", "not readable JSON"),
+        (b"[" * 100_000, "not readable JSON"),
+        (b"\xff\xfe\x00", "not readable JSON"),
+        (b"[1, 2]", "names no nbformat"),
+        (notebook_of("x", nbformat=3), "format 3; expected format 4"),
+        (b'{"nbformat": 4}', "no list of cells"),
+        (b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": [1]}]}', "Cell 1"),
+        (notebook_of(), "no code cell"),
+        (notebook_of("#" * (1024 * 1024 + 1)), "larger than 1024 KiB"),
+    ],
+)
+def test_broken_notebooks_are_refused_with_the_reason(content, words, course, tmp_path):
+    path = write_tree(tmp_path, {"ana.ipynb": content}) / "ana.ipynb"
+    assert words in refusal(path, course, tmp_path / "out")
+
+
+# ----------------------------------------------------------------------------------- archives
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("../attention.py", "'..'"),
+        ("a/../../attention.py", "'..'"),
+        ("..\\attention.py", "'..'"),
+        ("/etc/attention.py", "absolute"),
+        ("\\\\host\\attention.py", "absolute"),
+        ("C:\\attention.py", "drive letter"),
+        ("C:attention.py", "drive letter"),
+        ("a" * 256 + ".py", "longer than 255 bytes"),
+        ("é" * 127 + ".py", "longer than 255 bytes"),
+        ("a/" * 600 + "attention.py", "longer than 1024 bytes"),
+    ],
+)
+@pytest.mark.parametrize("form", ["zip", "tar"])
+def test_paths_that_lead_elsewhere_are_refused(form, name, words, course, tmp_path):
+    make = zip_of if form == "zip" else tar_of
+    path = make(tmp_path / f"ana.{form}", {"attention.py": WORK, name: WORK})
+    assert words in refusal(path, course, tmp_path / "out")
+
+
+def test_nul_in_a_zip_name_is_refused(course, tmp_path):
+    path = zip_of(tmp_path / "ana.zip", {"attention.py": WORK, "rope.pyZ.txt": ROPE})
+    path.write_bytes(path.read_bytes().replace(b"rope.pyZ.txt", b"rope.py\0.txt"))
+    assert "NUL" in refusal(path, course, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (tarfile.SYMTYPE, "symbolic link"),
+        (tarfile.LNKTYPE, "hard link"),
+        (tarfile.CHRTYPE, "device"),
+        (tarfile.BLKTYPE, "device"),
+        (tarfile.FIFOTYPE, "device or pipe"),
+    ],
+)
+def test_links_and_devices_in_a_tar_are_refused(kind, words, course, tmp_path):
+    member = tarfile.TarInfo("rope.py")
+    member.type, member.linkname = kind, "/etc/passwd"
+    path = tar_of(tmp_path / "ana.tar", {"attention.py": WORK}, extra=[member])
+    assert words in refusal(path, course, tmp_path / "out")
+
+
+@pytest.mark.parametrize(("mode", "words"), [(0o120777, "symbolic link"), (0o020666, "device")])
+def test_links_and_devices_in_a_zip_are_refused(mode, words, course, tmp_path):
+    path = tmp_path / "ana.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        entry = zipfile.ZipInfo("attention.py")
+        entry.external_attr = mode << 16
+        archive.writestr(entry, "/etc/passwd")
+    assert words in refusal(path, course, tmp_path / "out")
+
+
+def test_a_virtual_environment_with_links_does_no_harm(course, tmp_path):
+    link = tarfile.TarInfo("hw/.venv/bin/python")
+    link.type, link.linkname = tarfile.SYMTYPE, "/usr/bin/python3"
+    files = {
+        "hw/attention.py": WORK,
+        "hw/._attention.py": b"\0resource fork",
+        "__MACOSX/hw/attention.py": b"\0",
+        "hw/venv/lib/python3.11/site-packages/numpy/rope.py": b"# not mine",
+        "hw/old.zip": b"PK",
+    }
+    path = tar_of(tmp_path / "ana.tgz", files, "w:gz", extra=[link])
+    done = prepared(path, course, tmp_path / "out")
+    assert done.taken == ("attention.py",)
+    assert any("old.zip is an archive inside" in note for note in done.notes)
+
+
+def test_zip_made_on_windows_with_backslashes_is_read(course, tmp_path):
+    path = zip_of(tmp_path / "ana.zip", {"hw\\assignment\\attention.py": WORK})
+    assert prepared(path, course, tmp_path / "out").taken == ("attention.py",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("ana.zip", b"", "0 bytes"),
+        ("ana.zip", b"dear grader, here is my homework\n" * 40, "does not start like"),
+        ("ana.tar.gz", b"\x1f\x8b\x08 and then nonsense" * 10, "damaged"),
+        ("ana.tar", b"x" * 4096, "does not start like"),
+    ],
+)
+def test_what_is_not_an_archive_is_said_so(name, content, words, course, tmp_path):
+    path = write_tree(tmp_path, {name: content}) / name
+    assert words in refusal(path, course, tmp_path / "out")
+
+
+@pytest.mark.parametrize("form", ["zip", "tar", "tar.gz", "tar.bz2", "tar.xz"])
+@pytest.mark.parametrize("keep", [0.3, 0.7, 0.97])
+def test_truncated_archives_are_refused(form, keep, course, tmp_path):
+    files = {"attention.py": os.urandom(20_000), "rope.py": os.urandom(20_000)}
+    path = tmp_path / f"ana.{form}"
+    if form == "zip":
+        zip_of(path, files)
+    else:
+        tar_of(path, files, f"w:{form[4:]}")
+    content = path.read_bytes()
+    if form == "tar":  # without the padding at its end, which carries nothing
+        content = content[: 2 * (512 + 20_480)]
+    path.write_bytes(content[: int(len(content) * keep)])
+    message = refusal(path, course, tmp_path / "out")
+    assert "cut short" in message or "damaged" in message
+
+
+@pytest.mark.parametrize("form", ["tar.gz", "tar.bz2", "tar.xz"])
+def test_a_cut_behind_the_last_file_is_noticed_too(form, course, tmp_path):
+    path = tar_of(tmp_path / f"ana.{form}", {"attention.py": WORK}, f"w:{form[4:]}")
+    path.write_bytes(path.read_bytes()[:-2])
+    assert "cut short" in refusal(path, course, tmp_path / "out")
+
+
+def test_flipped_bytes_are_noticed(course, tmp_path):
+    path = zip_of(tmp_path / "ana.zip", {"attention.py": os.urandom(1000)})
+    content = bytearray(path.read_bytes())
+    content[300] ^= 0xFF
+    path.write_bytes(content)
+    assert "damaged" in refusal(path, course, tmp_path / "out")
+
+
+def test_encrypted_zip_is_named(course, tmp_path):
+    path = zip_of(tmp_path / "ana.zip", {"attention.py": WORK})
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(signature) + offset] |= 1
+    path.write_bytes(content)
+    assert "is encrypted (attention.py needs a password)" in refusal(path, course, tmp_path / "out")
+
+
+def test_unusual_zip_compression_is_named(course, tmp_path):
+    path = tmp_path / "ana.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("attention.py", WORK)
+    assert "method 14" in refusal(path, course, tmp_path / "out")
+
+
+def test_zip_bomb_is_stopped_while_reading_whatever_its_headers_say(course, tmp_path):
+    path = zip_of(tmp_path / "ana.zip", {"attention.py": b"\0" * (8 << 20)})
+    assert "larger than 1 MiB" in refusal(path, course, tmp_path / "out")
+    content = path.read_bytes().replace(struct.pack("<L", 8 << 20), struct.pack("<L", 100))
+    path.write_bytes(content)
+    # The header now lies: nothing beyond what it claims, and the checksum gives it away.
+    assert "damaged" in refusal(path, course, tmp_path / "out")
+
+
+@pytest.mark.parametrize("packer", [gzip.compress, bz2.compress, lzma.compress])
+def test_tar_bomb_is_stopped_even_in_a_file_that_is_not_taken(packer, tmp_path):
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w") as archive:
+        member = tarfile.TarInfo("data.bin")
+        member.size = 4 << 20
+        archive.addfile(member, io.BytesIO(b"\0" * member.size))
+    path = tmp_path / "ana.tar"
+    path.write_bytes(packer(inner.getvalue()))
+    with pytest.raises(NothingToGrade, match="unpacks to more than 1 MiB"):
+        read_archive(path, IntakeLimits(stream_bytes=1 << 20))
+
+
+def test_many_small_files_are_bounded_in_number_and_in_sum(tmp_path):
+    files = {f"m{i}.py": b"#" * 1000 for i in range(30)}
+    path = zip_of(tmp_path / "ana.zip", files)
+    for limits, words in [
+        (IntakeLimits(files=29), "more than 29 Python files"),
+        (IntakeLimits(entries=29), "more than 29 entries"),
+        (IntakeLimits(total_bytes=29_000), "together"),
+    ]:
+        with pytest.raises(NothingToGrade, match=words):
+            read_archive(path, limits)
+    assert len(read_archive(path, IntakeLimits(files=30, entries=30)).files) == 30
+
+
+def test_xz_cannot_ask_for_a_huge_dictionary(tmp_path):
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 160 << 20}]
+    path = tmp_path / "ana.tar.xz"
+    header = lzma.compress(b"\0" * 1024, filters=filters)
+    path.write_bytes(header)
+    with pytest.raises(NothingToGrade, match=r"damaged: LZMAError: Memory"):
+        read_archive(path)
+
+
+def test_concatenated_xz_streams_are_read_to_the_end(tmp_path):
+    tar = tar_of(tmp_path / "plain.tar", {"attention.py": WORK}).read_bytes()
+    path = tmp_path / "ana.tar.xz"
+    path.write_bytes(lzma.compress(tar[:700]) + lzma.compress(tar[700:]) + b"\0" * 4)
+    assert read_archive(path).files == {"attention.py": WORK}
+
+
+def test_last_of_two_entries_of_one_name_is_taken(tmp_path):
+    path = tmp_path / "ana.zip"
+    with zipfile.ZipFile(path, "w") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("attention.py", b"# first")
+        archive.writestr("attention.py", WORK)
+    contents = read_archive(path)
+    assert contents.files == {"attention.py": WORK}
+    assert "twice" in contents.notes[0]
+
+
+# ------------------------------------------------------------------------------------ secrets
+
+
+def test_secret_is_made_once_for_its_owner_only(tmp_path):
+    path = tmp_path / "deep" / "secret.hex"
+    first = load_secret(path)
+    again = load_secret(path)
+    assert first.created and not again.created
+    assert first.key == again.key and len(first.key) == 32
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [p.name for p in path.parent.iterdir()] == ["secret.hex"]
+    assert str(first.key) not in repr(first)
+
+
+def test_secret_of_the_environment_is_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADER_SECRET_FILE", str(tmp_path / "env.hex"))
+    assert load_secret().path == tmp_path / "env.hex"
+
+
+@pytest.mark.parametrize("content", ["", "abc", "g" * 64, "0" * 63, "0" * 66, "0" * 5000])
+def test_malformed_secret_is_a_sentence_and_never_replaced(content, tmp_path):
+    path = tmp_path / "secret.hex"
+    path.write_text(content)
+    with pytest.raises(GraderError, match="malformed: expected 64 hexadecimal digits"):
+        load_secret(path)
+    assert path.read_text() == content
+
+
+def test_readable_secret_gives_a_warning(tmp_path):
+    path = tmp_path / "secret.hex"
+    load_secret(path)
+    path.chmod(0o644)
+    assert "chmod 600" in load_secret(path).warnings[0]
+
+
+def test_seeds_depend_on_secret_version_and_test_and_nothing_else():
+    seeds = [
+        derive_seed(b"k" * 32, "1", "decode"),
+        derive_seed(b"l" * 32, "1", "decode"),
+        derive_seed(b"k" * 32, "2", "decode"),
+        derive_seed(b"k" * 32, "1", "prefill"),
+        derive_seed(b"k" * 32, "1d", "ecode"),
+    ]
+    assert len(set(seeds)) == len(seeds)
+    assert seeds[0] == derive_seed(b"k" * 32, "1", "decode") == 6533472057669065359

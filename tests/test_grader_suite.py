@@ -1,0 +1,153 @@
+"""The grader on the sample class: verdicts, hidden cases, repeatability."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import grader.suite
+from grader.demo import CLASS, EXAMPLES, agrees_with
+from grader.errors import GraderError
+from grader.record import read_record
+from grader.run import grade_class
+from grader.sandbox import SandboxUnavailable, choose_sandbox
+from grader.suite import Suite
+
+EXPECTED = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
+
+
+def require_sandbox() -> None:
+    try:
+        choose_sandbox("auto")
+    except SandboxUnavailable as problem:
+        pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
+
+
+@pytest.fixture(scope="module")
+def secret(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("secret") / "secret.hex"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, secret) -> Path:
+    """The whole sample class, graded once."""
+    require_sandbox()
+    out = tmp_path_factory.mktemp("results")
+    grade_class([CLASS], out, secret_file=secret, real_model=False, quiet=True)
+    return out
+
+
+def result_of(results: Path, name: str):
+    result, note = read_record(results, name)
+    assert result is not None, note
+    return result
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_verdict(results, name):
+    result = result_of(results, name)
+    messages = [f"{t.id}: {t.message}" for t in result.tests if t.state != "passed"]
+    assert agrees_with(result, EXPECTED[name]), "\n".join(messages[:10])
+    assert (result.total == result.max_total) == EXPECTED[name]["full_marks"]
+
+
+def test_public_points_are_what_a_student_sees(results):
+    result = result_of(results, "correct-einsum")
+    assert sum(part.public_max for part in result.parts) == 100
+
+
+def test_every_public_case_has_a_hidden_twin(results):
+    tests = {test.id for test in result_of(results, "correct-einsum").tests}
+    public = {test for test in tests if "[public" in test}
+    assert public and {test.replace("[public", "[hidden") for test in public} <= tests
+
+
+def test_recompute_fails_on_the_cache_alone(results):
+    failed = [t for t in result_of(results, "bug-recompute").tests if t.state == "failed"]
+    assert {t.id.partition("[")[0].partition("::")[2] for t in failed} == {
+        "test_decode_uses_the_cache"
+    }
+    assert all("recomputes the prefix in place of using the cache" in t.message for t in failed)
+
+
+def test_the_first_bad_step_is_recorded(results):
+    tests = {t.id: t for t in result_of(results, "bug-position-zero").tests}
+    decode = tests["test_part4_kv_cache.py::test_decode[hidden-mha]"]
+    assert decode.first_bad_step == 1
+    assert decode.max_error > 1e-2 > decode.tolerance
+
+
+def test_unfinished_work_is_not_started_or_waiting(results):
+    states = {t.part: t.state for t in result_of(results, "half-finished").tests}
+    assert states == {
+        1: "passed",
+        2: "passed",
+        3: "passed",
+        4: "not_started",
+        5: states[5],
+        6: "not_started",
+        7: "not_started",
+    }
+    assert states[5] in ("not_started", "waiting")
+
+
+def test_no_hidden_case_is_left_behind(results):
+    assert [p.name for p in results.iterdir() if p.name.startswith(".scratch")] == []
+
+
+def test_a_regrade_gives_the_same_result(results, secret, tmp_path):
+    source = CLASS / "bug-scale-missing"
+    grade_class([source], tmp_path, secret_file=secret, real_model=False, quiet=True)
+    again, before = (result_of(folder, source.name) for folder in (tmp_path, results))
+    times = {"seconds", "graded_at", "tests"}
+    assert again.model_dump(exclude=times) == before.model_dump(exclude=times)
+    for one, other in zip(again.tests, before.tests, strict=True):
+        assert one.model_copy(update={"seconds": 0}) == other.model_copy(update={"seconds": 0})
+
+
+def test_another_secret_gives_other_hidden_cases(tmp_path):
+    suites = [Suite.load(secret, False, tmp_path) for secret in (b"a" * 32, b"b" * 32)]
+    one, other = (suite.case_sets["hidden"]["rope/float64"] for suite in suites)
+    assert suites[0].hash != suites[1].hash
+    assert one.x.shape != other.x.shape or (one.x != other.x).all()
+    for suite in suites:
+        suite.close()
+
+
+def test_the_hidden_cases_are_readable_by_the_grader_only(tmp_path):
+    suite = Suite.load(b"a" * 32, False, tmp_path)
+    assert suite.hidden_cases.parent.stat().st_mode & 0o077 == 0
+    suite.close()
+    assert not suite.hidden_cases.exists()
+
+
+def test_a_changed_test_changes_the_suites_hash(tmp_path, monkeypatch):
+    before = grader.suite.suite_hash(b"s" * 32)
+    extra = tmp_path / "test_more.py"
+    extra.write_text("# another test\n")
+    sources = [*grader.suite._sources(), extra]
+    monkeypatch.setattr(grader.suite, "_sources", lambda: sources)
+    assert grader.suite.suite_hash(b"s" * 32) != before
+
+
+def test_a_real_model_that_is_not_there_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("KV_HOMEWORK_CACHE", str(tmp_path))
+    with pytest.raises(GraderError, match=r"python -m reference_model\.smollm2"):
+        Suite.load(b"a" * 32, True, tmp_path)
+
+
+def test_a_sandbox_that_stops_working_is_an_error_and_no_zero(tmp_path, monkeypatch, secret):
+    require_sandbox()
+
+    def refuse(self):
+        raise SandboxUnavailable("no namespaces today")
+
+    from grader.remote import RemoteStudent
+    from grader.sandbox import Limits
+
+    monkeypatch.setattr(RemoteStudent, "_start", refuse)
+    suite = Suite.load(b"a" * 32, False, tmp_path)
+    with pytest.raises(SandboxUnavailable, match="no namespaces today"):
+        grader.suite.run_suite(suite, CLASS / "correct-einsum", "auto", Limits(), 0)

@@ -1,0 +1,192 @@
+"""Which sandbox is chosen, what it refuses to show, and what it says when it cannot work."""
+
+import os
+import select
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sandbox_support import RUNNER, require_bubblewrap, start, write_submission
+
+from grader.sandbox import SandboxUnavailable, bubblewrap, choose_sandbox
+from grader.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs, submission_files
+from grader.sandbox.config import worker_config
+from grader.sandbox.filters import load_filter
+from grader.sandbox.interpreter import (
+    UnsafeInterpreter,
+    check_nothing_protected,
+    interpreter_view,
+    protected_paths,
+)
+from grader.sandbox.process import Pipes, WorkerProcess, close_all
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(SandboxUnavailable, match='no sandbox called "docker"'):
+        choose_sandbox("docker")
+
+
+def test_auto_never_gives_no_sandbox(monkeypatch):
+    monkeypatch.setattr(bubblewrap, "bubblewrap_programs", list)
+    bubblewrap._working.cache_clear()
+    try:
+        with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed; install"):
+            choose_sandbox("auto")
+    finally:
+        bubblewrap._working.cache_clear()
+
+
+def test_a_bubblewrap_that_fails_is_reported_with_its_words(monkeypatch, tmp_path):
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(bubblewrap, "bubblewrap_programs", lambda: [str(broken)])
+    bubblewrap._working.cache_clear()
+    try:
+        with pytest.raises(SandboxUnavailable, match="No permissions to create a new namespace"):
+            choose_sandbox("auto")
+    finally:
+        bubblewrap._working.cache_clear()
+
+
+def test_the_tier_says_when_there_is_no_filter():
+    view = interpreter_view()
+    assert "no syscall filter" in Bubblewrap("bwrap", view, True, None).tier
+    assert Bubblewrap("bwrap", view, True, b"x").tier == "bubblewrap (root, uid per slot)"
+    assert Bubblewrap("bwrap", view, False, b"x").tier == "bubblewrap (user namespace)"
+
+
+def test_a_bound_folder_may_not_hold_the_course(tmp_path):
+    course = tmp_path / "lib" / "site-packages" / "grader"
+    binds = [(tmp_path / "lib", Path("/opt/lib"))]
+    with pytest.raises(UnsafeInterpreter, match=r"grader lies below .*lib"):
+        check_nothing_protected(binds, [], [course])
+    check_nothing_protected(binds, [tmp_path / "lib" / "site-packages"], [course])
+
+
+def test_the_course_is_protected_here():
+    names = {path.name for path in protected_paths()}
+    assert {"grader", "reference_model", "solution"} <= names
+
+
+def test_links_in_a_submission_are_not_followed(tmp_path):
+    folder = write_submission(tmp_path / "s", attention="x = 1")
+    (folder / "assignment" / "secret.py").symlink_to(Path(__file__))
+    (folder / "assignment" / "data.bin").write_bytes(b"x")
+    assert list(submission_files(folder)) == ["assignment/attention.py"]
+
+
+def test_too_many_files_are_refused(tmp_path):
+    folder = write_submission(tmp_path / "s", **{f"m{i}": "" for i in range(201)})
+    with pytest.raises(ValueError, match="more than 200 files"):
+        submission_files(folder)
+
+
+def test_an_ordinary_user_gets_a_user_namespace(tmp_path):
+    """The same as user 65534, for whom folders closed to others are replaced where needed."""
+    if os.geteuid() != 0:
+        pytest.skip("the other tests already run as an ordinary user")
+    require_bubblewrap()
+    folder = write_submission(tmp_path / "s", attention=RUNNER)
+    paths = [*sys.path, str(ROOT), str(ROOT / "tests")]
+    program = f"""
+import sys
+sys.path[:] = {paths!r}
+from pathlib import Path
+from sandbox_support import start
+from grader.sandbox import choose_sandbox
+source = "import os; answer = [os.getuid(), np.arange(3).sum()]"
+with start(Path({str(folder)!r}), choose_sandbox("bubblewrap")) as student:
+    print(student.tier, *student.run(source))
+"""
+    opened = opened_to_others([Path(sys.base_prefix), Path(sys.prefix), ROOT, folder])
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+    command = [bubblewrap_programs()[0], *opened, "--cap-add", "ALL", "--", *as_nobody]
+    ran = subprocess.run(
+        [*command, sys.executable, "-B", "-c", program], capture_output=True, text=True
+    )
+    assert ran.stdout == "bubblewrap (user namespace) 1000 3\n", ran.stderr
+
+
+def opened_to_others(folders: list[Path]) -> list[str]:
+    """Options for the machine as it is, save that others can reach `folders`."""
+    options = ["--dev-bind", "/", "/"]
+    for folder in folders:
+        closed = [p for p in folder.parents if not p.stat().st_mode & stat.S_IXOTH]
+        if closed:
+            options += ["--perms", "0755", "--tmpfs", str(closed[-1])]
+            between = [p for p in folder.parents if p != closed[-1] and closed[-1] in p.parents]
+            for path in reversed(between):
+                options += ["--perms", "0755", "--dir", str(path)]
+    for folder in folders:
+        options += ["--bind", str(folder), str(folder)]
+    return options
+
+
+def test_without_a_sandbox_calls_work_and_the_course_is_not_importable(tmp_path):
+    folder = write_submission(tmp_path / "s", attention=RUNNER)
+    with start(folder, choose_sandbox("none")) as student:
+        assert student.tier == "none"
+        assert student.run("answer = np.arange(3)").tolist() == [0, 1, 2]
+        for name in ("grader", "reference_model", "solution", "pytest"):
+            with pytest.raises(ModuleNotFoundError):
+                student.run(f"import {name}")
+
+
+def test_without_a_sandbox_processes_end_with_the_worker(tmp_path):
+    folder = write_submission(tmp_path / "s", attention=RUNNER)
+    with start(folder, choose_sandbox("none")) as student:
+        source = "import subprocess; answer = subprocess.Popen(['/bin/sleep', '100']).pid"
+        sleeper = os.pidfd_open(student.run(source))
+        assert not select.select([sleeper], [], [], 0)[0]
+    try:
+        assert select.select([sleeper], [], [], 10)[0], "it is still asleep"
+    finally:
+        os.close(sleeper)
+
+
+def test_the_filter_is_used():
+    sandbox = require_bubblewrap()
+    assert (load_filter() is None) == ("no syscall filter" in sandbox.tier)
+
+
+class Leaky:
+    """Starts a worker that finds the course on its path, as a careless installation would."""
+
+    tier = "leaky"
+
+    def launch(self, submission, limits, slot, modules, mapped):
+        pipes = Pipes()
+        config = worker_config(
+            limits,
+            packages=str(Path(np.__file__).parent.parent),
+            request_fd=pipes.far_request,
+            reply_fd=pipes.far_reply,
+            nonce=b"12345678".hex(),
+        )
+        worker = str(ROOT / "grader" / "worker.py")
+        program = f"""
+import runpy, sys
+sys.path.append({str(ROOT)!r})
+sys.argv = ["worker.py", {config!r}]
+runpy.run_path({worker!r}, run_name="__main__")
+"""
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", "-c", program],
+            pass_fds=pipes.far,
+            start_new_session=True,
+        )
+        close_all(pipes.far)
+        return WorkerProcess(process, *pipes.near, b"12345678")
+
+
+def test_a_worker_that_could_import_the_course_is_not_used(tmp_path):
+    folder = write_submission(tmp_path / "s", attention=RUNNER)
+    student = start(folder, Leaky())
+    with pytest.raises(SandboxUnavailable, match="could import reference_model"):
+        student.run("answer = 1")
