@@ -1,0 +1,35 @@
+# Two commands for a fresh machine: `make demo` and `make test`. Both make their own environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint assignment clean
+
+demo: $(VENV)/grader.installed
+	$(BIN)/python -m grader.demo
+
+test: $(VENV)/test.installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# After a change in solution/ or reference_model/: stubs, given files and golden data.
+assignment: $(VENV)/grader.installed
+	$(BIN)/python -m grader.skeleton
+	$(BIN)/python -m grader.golden
+
+$(VENV)/grader.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[grader,chat]'
+	@touch $@
+
+$(VENV)/test.installed: $(VENV)/grader.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[grader,chat,dev]'
+	$(BIN)/python tests/install_torch.py
+	@touch $@
+
+clean:
+	rm -rf $(VENV) results build

@@ -1,0 +1,77 @@
+"""How long a class takes, and whether the grader's memory stays flat.
+
+    python benchmarks/grade_class.py                    100 and then 1,000 complete submissions
+    python benchmarks/grade_class.py --sizes 20 40
+
+The class is copies of the solution, each with a comment of its own so that none is taken for
+another. Prints seconds, submissions per minute, and the parent's peak memory for each size: flat
+means that the last column does not grow with the class.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parent.parent
+MODULES = ("attention", "rope", "kv_cache", "gqa", "mla", "sampling")
+
+
+def make_class(folder: Path, size: int) -> None:
+    """`size` different complete submissions."""
+    for number in range(size):
+        student = folder / f"student-{number:04d}"
+        student.mkdir(parents=True)
+        for module in MODULES:
+            shutil.copy(ROOT / "solution" / f"{module}.py", student)
+        with (student / "attention.py").open("a", encoding="utf-8") as file:
+            file.write(f"\n# {student.name}\n")
+
+
+def grade(folder: Path, out: Path, jobs: int, secret: Path) -> tuple[float, float]:
+    """Seconds and the grader's own peak memory in MiB (not its children's)."""
+    command = [sys.executable, "-m", "grader", "run", str(folder), "--out", str(out)]
+    command += ["--jobs", str(jobs), "--no-real-model", "--quiet", "--secret-file", str(secret)]
+    started = time.monotonic()
+    process = subprocess.Popen(command, cwd=ROOT)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.monotonic() - started
+    if os.waitstatus_to_exitcode(status) != 0:
+        sys.exit("the grader failed; its message is above")
+    bytes_each = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
+    return seconds, usage.ru_maxrss * bytes_each / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    table = Table("submissions", "seconds", "per minute", "s each and core", "parent peak MiB")
+    for size in options.sizes:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder, out = Path(scratch) / "class", Path(scratch) / "results"
+            make_class(folder, size)
+            seconds, memory = grade(folder, out, options.jobs, Path(scratch) / "secret.hex")
+            n_graded = len(list(out.glob("*.json")))
+        table.add_row(
+            str(n_graded),
+            f"{seconds:.1f}",
+            f"{60 * n_graded / seconds:.0f}",
+            f"{seconds * options.jobs / n_graded:.2f}",
+            f"{memory:.0f}",
+        )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

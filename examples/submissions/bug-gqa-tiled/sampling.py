@@ -1,0 +1,31 @@
+import numpy as np
+
+from .attention import softmax
+
+
+def apply_temperature(logits, temperature):
+    if temperature <= 0:
+        raise ValueError(f"temperature has to be positive: {temperature}")
+    return logits / temperature
+
+
+def top_k(logits, k):
+    if k < 1:
+        raise ValueError(f"k has to be at least 1: {k}")
+    k = min(k, logits.shape[-1])
+    kth_best = np.partition(logits, -k, axis=-1)[..., [-k]]
+    return np.where(logits >= kth_best, logits, -np.inf)
+
+
+def top_p(logits, p):
+    if not (0 < p <= 1):
+        raise ValueError(f"p has to be in (0, 1]: {p}")
+    flat = logits.reshape(-1, logits.shape[-1])
+    result = np.full_like(flat, -np.inf)
+    for i, row in enumerate(flat):
+        best_first = np.argsort(row)[::-1]
+        cumulative = np.cumsum(softmax(row[best_first]))
+        n = np.searchsorted(cumulative, p) + 1
+        keep = best_first[:n]
+        result[i, keep] = row[keep]
+    return result.reshape(logits.shape)

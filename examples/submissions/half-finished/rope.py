@@ -1,0 +1,49 @@
+"""Part 3: rotary position embedding (Su et al. 2021; L2 §2.7)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def rope_frequencies(head_dim: int, theta: float = 10000.0) -> np.ndarray:
+    """Radians per position for each pair: theta ** (-2i / head_dim), i = 0 .. head_dim/2 - 1.
+
+    Returns:
+        float64 (head_dim / 2,): fast pairs first.
+
+    Raises:
+        ValueError: head_dim is odd, so its entries do not form pairs.
+
+    Source: RoFormer §3.2.2; L2 §2.7.
+    """
+    if head_dim % 2 != 0:
+        raise ValueError(f"head_dim should be even, not {head_dim}")
+    return theta ** (-2.0 * np.arange(head_dim // 2) / head_dim)
+
+
+def apply_rope(x: np.ndarray, positions: np.ndarray, theta: float = 10000.0) -> np.ndarray:
+    """Rotate pair i = (x[2i], x[2i+1]) of the vector at position m by the angle m * frequency_i.
+
+    [x'_2i  ]   [cos  -sin] [x_2i  ]
+    [x'_2i+1] = [sin   cos] [x_2i+1]
+
+    Args:
+        x: (..., T, d_h), for instance (B, H, T, d_h) or (B, T, d_h).
+        positions: int (T,), or (B, T) when the rows of a batch sit at different positions
+            (then x starts with the axis B). They need not start at 0 nor be consecutive.
+
+    Returns:
+        The shape and dtype of x; x itself is left as it was.
+
+    Source: RoFormer §3.2.2, neighbouring pairs; L2 §2.7.
+    """
+    angles = positions[..., None] * rope_frequencies(x.shape[-1], theta)
+    if positions.ndim == 2:
+        # (B, T, pairs) -> (B, 1, ..., 1, T, pairs)
+        angles = np.expand_dims(angles, tuple(range(1, x.ndim - 2)))
+    cos = np.cos(angles).astype(x.dtype)
+    sin = np.sin(angles).astype(x.dtype)
+    out = x.copy()
+    out[..., 0::2] = x[..., 0::2] * cos - x[..., 1::2] * sin
+    out[..., 1::2] = x[..., 1::2] * cos + x[..., 0::2] * sin
+    return out

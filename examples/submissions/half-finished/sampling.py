@@ -1,0 +1,63 @@
+"""Part 7: temperature, top-k and top-p (D3 "语言模型只做一件事"; L2 §3.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .attention import softmax
+
+
+def apply_temperature(logits: np.ndarray, temperature: float) -> np.ndarray:
+    """Logits divided by the temperature: below 1 sharper, above 1 flatter.
+
+    Args:
+        logits: (..., V).
+        temperature: > 0; greedy decoding is its limit at 0.
+
+    Returns:
+        (..., V), logits still, not probabilities.
+
+    Raises:
+        ValueError: temperature is not positive.
+
+    Source: D3 "语言模型只做一件事".
+    """
+    raise NotImplementedError("Part 7.1 apply_temperature: see README.md §7.1")
+
+
+def top_k(logits: np.ndarray, k: int) -> np.ndarray:
+    """Keep the k largest logits of each row and set the others to -inf.
+
+    Args:
+        logits: (..., V), no two equal.
+        k: 1 or more; k >= V keeps everything.
+
+    Returns:
+        (..., V).
+
+    Raises:
+        ValueError: k is less than 1.
+
+    Source: L2 §3.3.
+    """
+    raise NotImplementedError("Part 7.2 top_k: see README.md §7.2")
+
+
+def top_p(logits: np.ndarray, p: float) -> np.ndarray:
+    """Keep the smallest set of most likely tokens whose probability reaches p; others -inf.
+
+    The token that crosses p belongs to the set, so at least one token always stays.
+
+    Args:
+        logits: (..., V), no two equal.
+        p: 0 < p <= 1.
+
+    Returns:
+        (..., V).
+
+    Raises:
+        ValueError: p is not in (0, 1].
+
+    Source: Holtzman et al. 2019 §3.1; L2 §3.3.
+    """
+    raise NotImplementedError("Part 7.3 top_p: see README.md §7.3")
