@@ -131,7 +131,7 @@ def test_decode_equals_recompute(student, seed, batch, prompt_len, n_steps):
 @graded("4.3", 3)
 def test_decode_under_any_use(student):
     """Any order of prefill chunks, decode steps and truncations equals a recompute."""
-    run_decode_machine(student, n_kv_heads=4)
+    run_decode_machine(student, n_kv_heads=4, max_examples=5)
 
 
 @graded("4.3", 3)

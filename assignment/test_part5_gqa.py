@@ -47,7 +47,7 @@ def test_decode_of_a_grouped_model(student, oracle, name):
 @graded("5.1", 1)
 def test_grouped_decode_under_any_use(student):
     """Any order of prefill chunks, decode steps and truncations equals a recompute, with G < H."""
-    run_decode_machine(student, n_kv_heads=2)
+    run_decode_machine(student, n_kv_heads=2, max_examples=3)
 
 
 @graded("5.2", 1)

@@ -39,7 +39,7 @@ from grader.record import (
     write_record,
 )
 
-PRELOAD = ("numpy", "pytest", "hypothesis", "grader.suite", "grader.pool", "grader.cli")
+PRELOAD = ("numpy", "pytest", "hypothesis", "grader.warm", "grader.pool", "grader.cli")
 LOCK_NAME = ".grader.lock"
 # In the results folder, whose lock tells that a scratch folder left by a killed grader is dead.
 SCRATCH_PREFIX = ".scratch-"

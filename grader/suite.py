@@ -38,6 +38,19 @@ from .seeds import derive_seed
 
 SUITE_VERSION = "1"
 
+# Parts of pytest that cost time in every submission and do nothing for a grade.
+UNUSED_PLUGINS = (
+    "cacheprovider",
+    "doctest",
+    "faulthandler",
+    "junitxml",
+    "logging",
+    "terminal",
+    "threadexception",
+    "unraisableexception",
+    "warnings",
+)
+
 HIDDEN_TESTS = Path(__file__).parent / "hidden"
 PUBLIC_TESTS = Path(assignment.__file__).parent
 
@@ -82,7 +95,7 @@ class Suite:
         seed = derive_seed(secret, SUITE_VERSION, "cases")
         hidden_cases.write_bytes(golden.to_bytes(golden.make_cases(seed, with_hidden=True)))
         suite = cls(hidden_cases, model, suite_hash(secret, model is not None))
-        return replace(suite, blank_tests=tuple(_collect(suite)))
+        return replace(suite, blank_tests=tuple(collect(suite)))
 
     def close(self) -> None:
         """Remove the hidden cases."""
@@ -155,8 +168,8 @@ def run_suite(
         )
 
 
-def _collect(suite: Suite) -> list[TestResult]:
-    """Collect without running, for the list of tests and their points."""
+def collect(suite: Suite) -> list[TestResult]:
+    """All tests, without points; nothing runs."""
     session = GradingSession(suite, backend=None)
     _run_pytest(session, "--collect-only")
     return session.results
@@ -170,8 +183,9 @@ def _run_pytest(session: GradingSession, *options: str) -> int:
         f"--rootdir={PUBLIC_TESTS.parent}",
         f"--confcutdir={PUBLIC_TESTS}",
         "-c/dev/null",
-        "-pno:cacheprovider",
-        "-pno:terminal",
+        *(f"-pno:{name}" for name in UNUSED_PLUGINS),
+        "--capture=no",
+        "--assert=plain",
         *options,
         str(PUBLIC_TESTS),
         str(HIDDEN_TESTS),
@@ -202,7 +216,8 @@ class GradingSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         config.stash[plugin.BACKEND] = self.backend
-        config.stash[plugin.CASE_SETS] = self.suite.case_sets
+        names = {name: {} for name in ("public", "hidden")}
+        config.stash[plugin.CASE_SETS] = self.suite.case_sets if self.backend else names
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if self._wanted(item)]

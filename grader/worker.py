@@ -58,7 +58,7 @@ import re  # noqa: E402
 import types  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-PLACES = [CONFIG["packages"], str(Path(__file__).parent)]
+PLACES = [str(Path(__file__).parent), CONFIG["packages"]]
 sys.path.extend(PLACES)
 
 import numpy as np  # noqa: E402

@@ -25,7 +25,7 @@ from grader.remote import (
     WorkerDied,
     WorkerTimeout,
 )
-from grader.sandbox import Limits, SandboxUnavailable
+from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
 
 SANDBOX = require_bubblewrap()
 
@@ -375,10 +375,10 @@ def test_notebook_cells_share_one_namespace_and_win_over_the_stubs(tmp_path):
     with notebook(tmp_path, cells) as student:
         assert student.softmax() == 7.0
         assert student.causal_mask() == 8.0
-        with pytest.raises(
-            NotImplementedError, match=r"write apply_rope.*cell 5 stopped with Name"
-        ):
+        with pytest.raises(NotImplementedError, match="write apply_rope") as caught:
             student.apply_rope()
+    assert "cell 5 stopped with NameError" in str(caught.value)
+    assert "cell 2" not in str(caught.value)
 
 
 def test_a_broken_cell_spoils_only_itself_and_is_named(tmp_path):
@@ -424,8 +424,10 @@ def test_all_calls_together_have_a_budget(hostile):
     with pytest.raises(BudgetExhausted, match=r"used its 0\.5 s"):
         student.run("while True: pass")
     student.begin_test("two")
+    workers = student._generation
     with pytest.raises(BudgetExhausted):
         student.run("answer = 1")
+    assert student._generation == workers
 
 
 @pytest.mark.parametrize(
@@ -615,14 +617,14 @@ threading.Thread(target=stop_reading, daemon=True).start()
         student.run("answer = 1" + " " * (1 << 19))
 
 
-def test_a_closed_output_does_not_spin_or_break(hostile):
-    student = hostile()
-    student.run("import os; os.close(1); os.close(2)")
-    assert student.run("answer = 1") == 1
-    assert student.output_tail() == ""
-
-
-# --- the grader's side ---------------------------------------------------------------------------
+def test_a_closed_output_does_not_spin_or_break(tmp_path):
+    # Inside bubblewrap its first process keeps the pipe open, so this is seen without one only.
+    folder = write_submission(tmp_path / "s", attention=RUNNER)
+    with start(folder, choose_sandbox("none")) as student:
+        student.run("import os; os.close(1); os.close(2)")
+        assert student.run("answer = 1") == 1
+        assert student._channel._poll.poll(0) == []
+        assert student.output_tail() == ""
 
 
 def open_descriptors() -> int:

@@ -21,9 +21,9 @@ CACHE_AXES = ("batch", "kv head", "position", "feature")
 MAX_LEN = 12
 
 
-def _budget() -> settings:
+def _budget(max_examples: int) -> settings:
     """Made when a machine runs: it inherits from the profile that is loaded by then."""
-    return settings(max_examples=12, stateful_step_count=10)
+    return settings(max_examples=max_examples, stateful_step_count=10)
 
 
 def run_cache_machine(student: Student) -> None:
@@ -71,10 +71,10 @@ def run_cache_machine(student: Student) -> None:
         def _story(self) -> str:
             return ", ".join(self.history[-4:])
 
-    run_state_machine_as_test(CacheMachine, settings=_budget())
+    run_state_machine_as_test(CacheMachine, settings=_budget(max_examples=5))
 
 
-def run_decode_machine(student: Student, n_kv_heads: int) -> None:
+def run_decode_machine(student: Student, n_kv_heads: int, max_examples: int) -> None:
     """Drive prefill, decode_step and truncate in any order; logits must equal a recompute's."""
     config, params = random_model(seed=3, n_heads=4, n_kv_heads=n_kv_heads)
     model = student.load_model(config, params)
@@ -125,4 +125,4 @@ def run_decode_machine(student: Student, n_kv_heads: int) -> None:
             check_array(got, expected, f"the logits after {story}", ("batch", "token"))
             check_length(self.cache, self.tokens.shape[1], f"after {story}")
 
-    run_state_machine_as_test(DecodeMachine, settings=_budget())
+    run_state_machine_as_test(DecodeMachine, settings=_budget(max_examples))

@@ -23,7 +23,7 @@ OUTCOME = pytest.StashKey[Outcome | None]()
 # Every run draws the same examples, so that a grade does not depend on luck.
 hypothesis.settings.register_profile(
     "homework",
-    max_examples=25,
+    max_examples=10,
     # No shrinking: the examples are small as they are, and making one smaller calls a slow
     # function hundreds of times more.
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
