@@ -119,7 +119,7 @@ def main(arguments: list[str]) -> int:
         print(f'{missing}. Install what it needs: pip install -e ".[chat]"', file=sys.stderr)
         return 1
     except smollm2.SmolLM2Unavailable as reason:
-        print(reason, file=sys.stderr)
+        print(f"The real model, SmolLM2-135M, is not here: {reason}", file=sys.stderr)
         return 1
     except (KeyboardInterrupt, EOFError):
         print()

@@ -28,7 +28,7 @@ from .record import SubmissionResult, read_record
 from .remote import RemoteStudent, SubmissionProblem
 from .run import grade_class
 from .sandbox import Limits, SandboxUnavailable, choose_sandbox
-from .table import plain
+from .table import console_for_people, plain
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CLASS = EXAMPLES / "submissions"
@@ -42,7 +42,7 @@ PATIENT = Limits(call_seconds=30.0, total_seconds=180.0)
 
 
 def main() -> int:
-    console = Console()
+    console = console_for_people()
     try:
         return _demo(console)
     except GraderError as problem:
@@ -105,37 +105,38 @@ def _print_verdicts(console: Console) -> bool:
     """Each submission's result beside what it should be; True when all agree."""
     console.rule("Verdicts")
     expected = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
-    table = Table("", "submission", "points", "expected", "found", box=None, pad_edge=False)
+    table = Table("", "submission", "what it is", "expected", "found", box=None, pad_edge=False)
     all_agree = True
     for name, entry in expected.items():
         result, note = read_record(RESULTS, name)
         agrees = result is not None and agrees_with(result, entry)
         all_agree &= agrees
         mark = Text("✓", style="green") if agrees else Text("✗", style="bold red")
-        points = f"{result.total:g}/{result.max_total:g}" if result else "-"
-        found = first_problem(result) if result else note or "no result"
-        table.add_row(mark, name, points, entry["verdict"], Text(plain(found)))
+        found = _in_words(lost_parts(result)) if result else note or "no result"
+        what_it_should_lose = _in_words(set(entry["failing_parts"]))
+        table.add_row(mark, name, entry["verdict"], what_it_should_lose, Text(plain(found)))
     console.print(table)
     return all_agree
 
 
 def agrees_with(result: SubmissionResult, entry: dict) -> bool:
     """Whether a result has the state, the parts with lost points and the message expected of it."""
-    lost = {test.part for test in result.tests if test.points < test.max_points}
     messages = " ".join(test.message for test in result.tests if test.state != "passed")
     return (
         result.state == entry["state"]
-        and lost == set(entry["failing_parts"])
+        and lost_parts(result) == set(entry["failing_parts"])
         and entry.get("message", "") in messages
     )
 
 
-def first_problem(result: SubmissionResult) -> str:
-    """The first line of the first failure, or that there is none."""
-    failed = [test for test in result.tests if test.state in ("failed", "error")]
-    if failed:
-        return failed[0].message.splitlines()[0]
-    return "all tests pass" if result.total == result.max_total else "unfinished parts"
+def lost_parts(result: SubmissionResult) -> set[int]:
+    """The parts in which a submission lost points."""
+    return {test.part for test in result.tests if test.points < test.max_points}
+
+
+def _in_words(parts: set[int]) -> str:
+    numbers = ", ".join(str(part) for part in sorted(parts))
+    return f"loses in {numbers}" if parts else "full marks"
 
 
 def _print_texts(model: Path, sandbox: str, console: Console) -> None:

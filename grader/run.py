@@ -12,7 +12,7 @@ from grader.errors import GraderError, Interrupted
 from grader.intake import Course, find_submissions
 from grader.pool import Grading, Summary, grade_all, results_lock, usable_cores
 from grader.seeds import Secret, load_secret
-from grader.table import counts_sentence, print_class, say, with_progress
+from grader.table import console_for_people, counts_sentence, print_class, say, with_progress
 
 
 def grade_class(
@@ -33,7 +33,7 @@ def grade_class(
         GraderError: nothing to grade, no sandbox, results that another grader is writing.
         Interrupted: Ctrl-C or SIGTERM; what was finished is kept.
     """
-    console = console or Console()
+    console = console or console_for_people()
     course = Course.load()
     found = find_submissions(paths, course, exclude=[out])
     if not found:

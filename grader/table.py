@@ -93,6 +93,12 @@ def _with_lines(summaries: Iterable[Summary], count: int, console: Console) -> I
         yield summary
 
 
+def console_for_people() -> Console:
+    """Standard output; where that is a file or a pipe, wide enough to break no row."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDE + 50)
+
+
 def say(console: Console, sentence: str, style: str = "") -> None:
     """Print one sentence, not wrapped: paths in it can then be copied."""
     console.print(Text(plain(sentence), style=style), soft_wrap=True)
@@ -112,9 +118,10 @@ def class_table(summaries: Sequence[Summary], with_problems: bool = True) -> Tab
     """One row a student: state, points by part, public, hidden, total, first problem in words."""
     parts = sorted({part for summary in summaries for part, _, _ in summary.parts})
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("student", overflow="fold", min_width=8)
+    table.add_column("student", overflow="fold", min_width=18)
     table.add_column("state")
-    for name in (*(f"P{part}" for part in parts), "public", "hidden", "total"):
+    most = max((summary.max_total for summary in summaries), default=0)
+    for name in (*(f"P{part}" for part in parts), "public", "hidden", f"of {_points(most)}"):
         table.add_column(name, justify="right", no_wrap=True)
     if with_problems:
         # A ratio would let this column crush the others.
@@ -143,8 +150,7 @@ def _row(summary: Summary, parts: Sequence[int]) -> list[Text]:
     graded = summary.state != "error"
     for points in (summary.public, summary.hidden):
         cells.append(Text(_points(points if graded else None)))
-    total = f"{_points(summary.total)}/{_points(summary.max_total)}"
-    cells.append(Text(total if graded else "-", style="bold"))
+    cells.append(Text(_points(summary.total if graded else None), style="bold"))
     cells.append(Text(plain(summary.problem)))
     return cells
 

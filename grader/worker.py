@@ -431,11 +431,20 @@ def describe(error: BaseException) -> dict:
 
 
 def describe_import(problem: ImportProblem, notes: str) -> dict:
-    cause = describe(problem.cause)
-    line = f" (line {problem.cause.lineno})" if isinstance(problem.cause, SyntaxError) else ""
-    text = problem.cause.msg if line else cause["message"]
-    said = f"importing {problem.module}.py: {cause['type']}: {text}{line}{notes}"
-    return {**cause, "message": wire.clean_text(said)}
+    """An ImportError whose message is the sentence that a student's own run gives too."""
+    error, cause = problem.cause, describe(problem.cause)
+    if isinstance(error, SyntaxError):
+        file = Path(error.filename or f"{problem.module}.py").name
+        said = f"{file} line {error.lineno} is not valid Python: {error.msg}"
+    elif isinstance(error, SystemExit):
+        said = (
+            f"importing {problem.module}.py ends the program (sys.exit or exit is called); put "
+            'trial code under if __name__ == "__main__":'
+        )
+    else:
+        said = f"importing {problem.module}.py failed: {cause['type']}: {cause['message']}"
+    message = wire.clean_text(said + notes)
+    return {**cause, "type": "ImportError", "bases": ["ImportError"], "message": message}
 
 
 def place_of(error: BaseException) -> str:

@@ -336,11 +336,11 @@ def test_a_module_that_cannot_be_imported_fails_only_its_own_functions(tmp_path)
     modules["top_k"] = "sampling"
     with RemoteStudent(SANDBOX, folder, slot=3, modules=modules) as student:
         for _ in range(2):
-            with pytest.raises(SyntaxError, match=r"importing kv_cache\.py: SyntaxError: .*line 2"):
+            with pytest.raises(ImportError, match=r"^kv_cache\.py line 2 is not valid Python"):
                 student.generate()
-            with pytest.raises(StudentException, match=r"importing gqa\.py: SystemExit: 3"):
+            with pytest.raises(ImportError, match=r"importing gqa\.py ends the program"):
                 student.grouped()
-            with pytest.raises(ModuleNotFoundError, match=r"importing mla\.py: .*'torch'"):
+            with pytest.raises(ImportError, match=r"importing mla\.py failed: .*'torch'"):
                 student.absorb()
         assert student.softmax() == 1
         assert student.top_k() is True

@@ -99,7 +99,7 @@ class LocalBackend:
         if module not in self._modules:
             self._modules[module] = self._import(module)
         found = self._modules[module]
-        if isinstance(found, ImportProblem):
+        if isinstance(found, ImportError):
             raise copy.copy(found)  # a fresh copy: pytest hangs its traceback on what is raised
         if not hasattr(found, name):
             raise NotImplementedError(f"{name} is not defined in {module}.py")
@@ -110,18 +110,14 @@ class LocalBackend:
             return importlib.import_module(f"{self._package}.{module}")
         except SyntaxError as error:
             place = f"{Path(error.filename or module).name} line {error.lineno}"
-            return ImportProblem(f"{place} is not valid Python: {error.msg}")
+            return ImportError(f"{place} is not valid Python: {error.msg}")
         except SystemExit:
-            return ImportProblem(
+            return ImportError(
                 f"importing {module}.py ends the program (sys.exit or exit is called); put trial "
                 'code under if __name__ == "__main__":'
             )
         except Exception as error:
-            return ImportProblem(f"importing {module}.py failed: {type(error).__name__}: {error}")
-
-
-class ImportProblem(Exception):
-    """A student's file cannot be imported."""
+            return ImportError(f"importing {module}.py failed: {type(error).__name__}: {error}")
 
 
 def _arrays_in(args: tuple, kwargs: dict) -> list[tuple[str, np.ndarray]]:
