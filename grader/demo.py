@@ -28,6 +28,7 @@ from .record import SubmissionResult, read_record
 from .remote import RemoteStudent, SubmissionProblem
 from .run import grade_class
 from .sandbox import Limits, SandboxUnavailable, choose_sandbox
+from .seeds import load_secret
 from .table import console_for_people, plain
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -57,7 +58,8 @@ def _demo(console: Console) -> int:
     sandbox = _sandbox(console)
     console.rule("Grading the sample class")
     with tempfile.TemporaryDirectory() as folder:
-        secret = Path(folder) / "secret.hex"  # the demo's own: results here are no grades
+        secret = Path(folder) / "secret.hex"
+        load_secret(secret)  # the demo's own, made without a word: these results are no grades
         grade_class(
             [CLASS],
             out=RESULTS,

@@ -102,12 +102,12 @@ def end_rows(tokens: np.ndarray, eos: int) -> np.ndarray:
 
 
 BUILDERS: dict[str, Callable[[Draw], Fields]] = {
-    "decode/mha": partial(decode, dtype=np.float64, n_heads=5, n_kv_heads=5),
-    "decode/mha_float32": partial(decode, dtype=np.float32, n_heads=5, n_kv_heads=5, tied=True),
+    "decode/mha": partial(decode, dtype=np.float64, n_heads=9, n_kv_heads=9),
+    "decode/mha_float32": partial(decode, dtype=np.float32, n_heads=9, n_kv_heads=9, tied=True),
     "decode/gqa": partial(decode, dtype=np.float64, n_heads=8, n_kv_heads=4),
     "decode/gqa_float32": partial(decode, dtype=np.float32, n_heads=12, n_kv_heads=4),
     "decode/mqa": partial(decode, dtype=np.float64, n_heads=4, n_kv_heads=1, tied=True),
-    "generate/plain": partial(generate, n_heads=5, n_kv_heads=5, batch=2, eos=False),
-    "generate/eos": partial(generate, n_heads=5, n_kv_heads=5, batch=2, eos=True),
-    "generate/eos_alone": partial(generate, n_heads=5, n_kv_heads=5, batch=1, eos=True),
+    "generate/plain": partial(generate, n_heads=9, n_kv_heads=9, batch=2, eos=False),
+    "generate/eos": partial(generate, n_heads=9, n_kv_heads=9, batch=2, eos=True),
+    "generate/eos_alone": partial(generate, n_heads=9, n_kv_heads=9, batch=1, eos=True),
 }

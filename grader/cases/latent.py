@@ -15,7 +15,7 @@ from .draw import Draw
 
 Fields = dict[str, Any]
 
-N_HEADS, NOPE_DIM, ROPE_DIM, V_DIM = 5, 6, 4, 9
+N_HEADS, NOPE_DIM, ROPE_DIM, V_DIM = 8, 6, 4, 9
 
 
 def attention(draw: Draw, dtype: type) -> Fields:
