@@ -13,6 +13,7 @@ import argparse
 import importlib
 import json
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,17 +114,35 @@ def main(arguments: list[str]) -> int:
         else:
             _converse(generator)
     except NotImplementedError as stub:
-        print(f"\nNot there yet: {stub}. This program runs on your functions.", file=sys.stderr)
+        print(f"\nNot there yet: {stub} in assignment/.", file=sys.stderr)
+        print("This program runs on your functions.", file=sys.stderr)
         return 1
     except ModuleNotFoundError as missing:
-        print(f'{missing}. Install what it needs: pip install -e ".[chat]"', file=sys.stderr)
+        print(
+            f"{missing}. Install what it needs: pip install gguf safetensors tokenizers",
+            file=sys.stderr,
+        )
         return 1
     except smollm2.SmolLM2Unavailable as reason:
         print(f"The real model, SmolLM2-135M, is not here: {reason}", file=sys.stderr)
         return 1
     except (KeyboardInterrupt, EOFError):
         print()
+    except Exception as error:
+        print(f"\nYour code stopped with {type(error).__name__}: {error}", file=sys.stderr)
+        print(_place(error), file=sys.stderr)
+        print("The model has 9 query heads and 3 key/value heads: see part 5.", file=sys.stderr)
+        return 1
     return 0
+
+
+def _place(error: Exception) -> str:
+    """The innermost line of the student's own files in a traceback."""
+    given = {"chat.py", "transformer.py"}
+    frames = traceback.extract_tb(error.__traceback__)
+    students = [f for f in frames if (Path(f.filename).parent / "transformer.py").exists()]
+    wanted = [f for f in students if Path(f.filename).name not in given] or frames
+    return f"at {Path(wanted[-1].filename).name}:{wanted[-1].lineno}: {wanted[-1].line}"
 
 
 if __name__ == "__main__":

@@ -115,19 +115,20 @@ def run(
 def show(
     student: Annotated[str, typer.Argument(help="The student's id, as in the class table.")],
     out: OutOption = Path("results"),
+    every_test: Annotated[bool, typer.Option("--all", help="Tests that pass, too.")] = False,
 ) -> None:
-    """Show one student's result: failures, messages, notes."""
-    name = student.removesuffix(".json")
-    # The id names a file: an id that is not its own clean form could name one elsewhere.
-    result, note = read_record(out, name) if student_id(name) == name else (None, "")
+    """Show one student's result: points, failures with their messages, notes."""
+    # The name becomes the id that names a file, so it cannot name one elsewhere.
+    name = student_id(student.removesuffix(".json"))
+    result, note = read_record(out, name)
     if result is None:
         there = sorted(path.stem for path in out.glob("*.json")) if out.is_dir() else []
         known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
         raise GraderError(
-            f"There is no result of {name!r} in {out}/{f' ({note})' if note else ''}. "
+            f"There is no result of {student!r} in {out}/{f' ({note})' if note else ''}. "
             + (f"There are: {known}." if there else "Run `grader run` first.")
         )
-    print_result(result, Console())
+    print_result(result, Console(), every_test)
 
 
 @app.command()

@@ -31,10 +31,11 @@ import re
 import stat
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from grader import skeleton
 from grader.archives import (
     UNREAD_SUFFIXES,
     Contents,
@@ -72,6 +73,9 @@ class Course:
     student_modules: tuple[str, ...]
     given_files: tuple[str, ...]
     functions: tuple[str, ...] = ()
+    # Stubs and given files as the solution makes them: the copies in `package` may hold what the
+    # instructor wrote when trying the homework.
+    generated: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls) -> "Course":
@@ -87,7 +91,13 @@ class Course:
                 f"Python finds the package 'assignment' in {package.parent}, but the grader's own "
                 f"lies in {expected}. Run the grader from another folder."
             )
-        return cls(package, parts.STUDENT_MODULES, parts.GIVEN_FILES, tuple(parts.MODULE_OF))
+        return cls(
+            package,
+            parts.STUDENT_MODULES,
+            parts.GIVEN_FILES,
+            tuple(parts.MODULE_OF),
+            skeleton.generated_files(),
+        )
 
     @property
     def module_files(self) -> frozenset[str]:
@@ -507,6 +517,8 @@ def _make_folder(path: Path) -> None:
 
 
 def _trusted(course: Course, name: str) -> bytes:
+    if name in course.generated:
+        return course.generated[name].encode()
     try:
         return (course.package / name).read_bytes()
     except OSError as problem:

@@ -357,8 +357,10 @@ def _first_problem(result: SubmissionResult) -> str:
     if not failing:
         return ""
     first = failing[0]
-    words = first.message.strip().split("\n", 1)[0] or first.state.replace("_", " ")
-    return f"{first.section} {first.title}: {words}"
+    lines = first.message.strip().splitlines() or [first.state.replace("_", " ")]
+    # Where it goes wrong says more than that shape and dtype are right.
+    words = next((line for line in lines if line.startswith("first wrong")), lines[0])
+    return f"{first.section} {words}"
 
 
 # ---------------------------------------------------------------------------------------- child

@@ -45,7 +45,8 @@ def grade_class(
         grading = _grading(out, course, secret, sandbox, regrade, real_model)
         jobs = min(jobs or usable_cores(), len(found))
         if not quiet:
-            say(console, f"{len(found)} to grade, {jobs} at once, sandbox: {tier}")
+            noun = "submission" if len(found) == 1 else "submissions"
+            say(console, f"{len(found)} {noun}, {jobs} at once, sandbox: {tier}")
         with contextlib.closing(grading.suite):
             summaries = _grade(found, grading, jobs, console, quiet)
     if not quiet:

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.pool import Summary
-from grader.record import SubmissionResult, TestResult
+from grader.record import PartPoints, SubmissionResult, TestResult
 
 _STATE_STYLE = {"graded": "green", "partial": "yellow", "missing": "magenta", "error": "bold red"}
 _TEST_MARK = {
@@ -173,8 +173,8 @@ def counts_sentence(summaries: Sequence[Summary]) -> str:
     return f"{len(summaries)} {noun}: {words or 'none finished'}{earlier}."
 
 
-def print_result(result: SubmissionResult, console: Console) -> None:
-    """One student's result: points, every test, messages of what failed, notes, output."""
+def print_result(result: SubmissionResult, console: Console, every_test: bool = False) -> None:
+    """One student's result: points by part, what did not pass and why, notes, output."""
     style = _STATE_STYLE.get(result.state, "")
     points = f"  {_points(result.total)}/{_points(result.max_total)} points"
     say(
@@ -186,13 +186,24 @@ def print_result(result: SubmissionResult, console: Console) -> None:
     when = f"{result.graded_at:%Y-%m-%d %H:%M} UTC"
     say(console, f"from {result.source}, graded {when}, sandbox: {tier}", style="dim")
     _print_lines(result.reason, console, style="red")
-    for test in result.tests if result.state not in ("missing", "error") else ():
-        _print_test(test, console)
+    if result.state not in ("missing", "error"):
+        for part in result.parts:
+            _print_part(part, console)
+        for test in result.tests:
+            if every_test or test.state != "passed":
+                _print_test(test, console)
     for note in result.notes:
         say(console, f"note: {note}", style="dim")
     if result.output_tail.strip():
         say(console, "output of the submission (end):", style="bold")
         _print_lines(result.output_tail, console, style="dim")
+
+
+def _print_part(part: PartPoints, console: Console) -> None:
+    points = f"public {_points(part.public)}/{_points(part.public_max)}"
+    points += f", hidden {_points(part.hidden)}/{_points(part.hidden_max)}"
+    full = (part.public, part.hidden) == (part.public_max, part.hidden_max)
+    say(console, f"  Part {part.part}  {points}", style="green" if full else "")
 
 
 def _print_test(test: TestResult, console: Console) -> None:

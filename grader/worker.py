@@ -443,6 +443,8 @@ def describe_import(problem: ImportProblem, notes: str) -> dict:
         )
     else:
         said = f"importing {problem.module}.py failed: {cause['type']}: {cause['message']}"
+        if isinstance(error, ModuleNotFoundError):
+            said += "; only numpy and the standard library are installed here"
     message = wire.clean_text(said + notes)
     return {**cause, "type": "ImportError", "bases": ["ImportError"], "message": message}
 

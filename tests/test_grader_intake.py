@@ -11,6 +11,7 @@ import struct
 import tarfile
 import unicodedata
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -656,3 +657,15 @@ def test_seeds_depend_on_secret_version_and_test_and_nothing_else():
     ]
     assert len(set(seeds)) == len(seeds)
     assert seeds[0] == derive_seed(b"k" * 32, "1", "decode") == 6533472057669065359
+
+
+def test_missing_modules_come_from_the_solutions_stubs_not_from_the_checkout(tmp_path):
+    """An instructor who has filled in assignment/ must not hand out that work."""
+    course = Course.load()
+    edited = dict.fromkeys((*course.given_files, *course.module_files), b"edited = True\n")
+    course = replace(course, package=write_tree(tmp_path / "edited", edited))
+    source = write_tree(tmp_path / "ana", {"attention.py": b"x = 1\n"})
+    result = prepared(source, course, tmp_path / "out")
+    stub = (result.folder / "assignment" / "rope.py").read_text()
+    assert "raise NotImplementedError" in stub and "edited" not in stub
+    assert "edited" not in (result.folder / "assignment" / "transformer.py").read_text()

@@ -5,6 +5,8 @@ Nothing broadcasts here and NaN equals nothing, so a scalar or a NaN cannot pass
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 # Largest accepted error, relative to the largest expected value (or to 1 if that is smaller).
@@ -32,9 +34,17 @@ class Mismatch(AssertionError):
         tolerance: float | None = None,
     ) -> None:
         super().__init__(message)
+        self.message = message
         self.first_bad = first_bad or {}
         self.max_error = max_error
         self.tolerance = tolerance
+
+    def add(self, line: str) -> None:
+        """Say one more thing."""
+        self.message += f"\n{line}"
+
+    def __str__(self) -> str:
+        return self.message
 
 
 def check(condition: bool, message: str) -> None:
@@ -73,6 +83,15 @@ def check_kind(got: object, expected: np.ndarray, what: str) -> None:
         raise Mismatch(f"{what}: shape {got.shape}, expected {expected.shape}")
     if got.dtype != expected.dtype and not _both_integers(got, expected):
         raise Mismatch(_dtype_message(got.dtype, expected.dtype, what))
+
+
+def check_refused(call: Callable[[], object], what: str) -> None:
+    """Fail unless the call raises a ValueError."""
+    try:
+        call()
+    except ValueError:
+        return
+    raise Mismatch(f"{what} was accepted; a ValueError is expected")
 
 
 def check_same_bits(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes = ()) -> None:
@@ -151,13 +170,14 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
 
 
 def _still_right(wrong: np.ndarray, axes: Axes) -> str:
-    """Say so when the outermost axis starts right: that tells where to look."""
-    per_outer = wrong.reshape(wrong.shape[0], -1).any(axis=1) if wrong.ndim else wrong
-    n_right = int(per_outer.argmax()) if wrong.ndim else 0
-    if not axes or n_right == 0:
-        return ""
-    last = n_right - 1
-    return f"; {axes[0]} 0 is right" if last == 0 else f"; {axes[0]}s 0 to {last} are right"
+    """Say so when an axis starts right, as in "step 0 is right": that tells where to look."""
+    notes = []
+    for axis, name in enumerate(axes if len(axes) == wrong.ndim else ()):
+        others = tuple(other for other in range(wrong.ndim) if other != axis)
+        last = int(wrong.any(axis=others).argmax()) - 1
+        if last >= 0:
+            notes.append(f"{name} 0 is right" if last == 0 else f"{name}s 0 to {last} are right")
+    return "".join(f"; {note}" for note in notes)
 
 
 def _first(wrong: np.ndarray) -> tuple[int, ...]:

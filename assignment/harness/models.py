@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .cases import Case
-from .compare import Axes, check, check_array, check_kind
+from .compare import Axes, Mismatch, check, check_array, check_kind
 from .student import Student
 
 STEP_AXES: Axes = ("step", "batch", "token")
@@ -94,27 +94,57 @@ def check_length(cache: Any, expected: int, when: str) -> None:
     )
 
 
-def teacher_forced_decode(student: Student, case: Case) -> list:
-    """Logits after the prompt and after each given token, whatever the student would choose.
+def teacher_forced_decode(student: Student, case: Case) -> tuple[list, Any]:
+    """Logits after the prompt and after each given token, and the cache after all of them.
 
-    Teacher forcing keeps one wrong token from spoiling all later steps.
+    Teacher forcing, whatever the student would choose, keeps one wrong token from spoiling all
+    later steps.
     """
     model = student.load_model(case.config, case.params)
     n_positions = case.prompt.shape[1] + case.continuation.shape[1]
     dtype = case.decode_logits.dtype
     cache = new_cache(student, case.config, len(case.prompt), n_positions, dtype)
     steps = [student.prefill(model, case.prompt, cache)]
-    return steps + [student.decode_step(model, token, cache) for token in case.continuation.T]
+    steps += [student.decode_step(model, token, cache) for token in case.continuation.T]
+    return steps, cache
 
 
 def check_decode(student: Student, case: Case, what: str = "the logits") -> None:
     """The core check: every step's logits are those of the reference's recompute."""
-    got = teacher_forced_decode(student, case)
-    check_trace(got, case.decode_logits, f"{what} (step 0 is the prefill's)")
+    got, cache = teacher_forced_decode(student, case)
+    n_positions = case.prompt.shape[1] + case.continuation.shape[1]
+    try:
+        check_trace(got, case.decode_logits, f"{what} (step 0 is the prefill's)")
+    except Mismatch as mismatch:
+        n_held = cache.length
+        if isinstance(n_held, int) and n_held != n_positions:
+            mismatch.add(f"cache.length is {n_held} after {n_positions} tokens; are all appended?")
+        raise
+
+
+def check_grouped_decode(student: Student, case: Case) -> None:
+    """check_decode for a model with G < H, for which part 4's code changes in one place."""
+    require_grouped_attention(student)
+    config = case.config
+    try:
+        check_decode(student, case)
+    except ValueError as error:
+        raise Mismatch(
+            f"decode of a model with {config['n_heads']} query heads and {config['n_kv_heads']} "
+            f"key/value heads stopped with ValueError: {error}\n"
+            "does kv_cache.py still call scaled_dot_product_attention? Part 5 puts "
+            "grouped_query_attention in its place (§5.1)"
+        ) from error
+
+
+def require_grouped_attention(student: Student) -> None:
+    """Reach the stub, if it is one: a model with G = 1 would run without it, by broadcasting."""
+    q, kv = np.ones((1, 2, 1, 2)), np.ones((1, 1, 1, 2))
+    student.grouped_query_attention(q, kv, kv)
 
 
 def check_trace(got: list, expected: np.ndarray, what: str, axes: Axes = STEP_AXES) -> None:
     """Compare the logits of every step; each step must be a plain array of the right kind."""
     for step, (logits, target) in enumerate(zip(got, expected, strict=True)):
-        check_kind(logits, target, f"{what} at {axes[0]} {step}")
+        check_kind(logits, target, f"{what.partition(' (')[0]} of {axes[0]} {step}")
     check_array(np.stack(got), expected, what, axes)

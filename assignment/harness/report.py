@@ -60,6 +60,7 @@ class Report:
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self) -> None:
         if not self._outcomes:
+            self._line("\nNo test was selected. Try: pytest assignment/ -k part4, or -k rope")
             return
         earned = sum(o.points for o in self._outcomes)
         total = sum(o.grading.points for o in self._outcomes)
@@ -86,7 +87,8 @@ class Report:
         )
 
     def _write_failures(self) -> None:
-        failures = _distinct([o for o in self._outcomes if o.state == FAILED])
+        all_failures = [o for o in self._outcomes if o.state == FAILED]
+        failures = _distinct(all_failures)
         shown = _first_of_each_section(failures)[:SHOWN_IN_FULL]
         for outcome in shown:
             self._line("")
@@ -101,6 +103,12 @@ class Report:
                 self._line(f"  ✗ {outcome.grading.section}  {outcome.grading.title}")
             if len(rest) > 5:
                 self._line("  … (pytest -v shows all of them)")
+        n_alike = len(all_failures) - len(failures)
+        if n_alike:
+            noun = "failure" if n_alike == 1 else "failures"
+            self._line(
+                f"\n{n_alike} more {noun}: the same tests on other inputs, or the same words"
+            )
 
     def _write_next_step(self) -> None:
         todo = next((o for o in self._outcomes if o.state == NOT_STARTED), None)

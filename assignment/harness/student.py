@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any, Protocol
@@ -84,7 +85,7 @@ class LocalBackend:
 
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
         function = self._lookup(name)
-        arrays = _arrays_in(args, kwargs)
+        arrays = _arrays_in(function, args, kwargs)
         before = [array.copy() for _, array in arrays]
         result = function(*args, **kwargs)
         changed = []
@@ -120,7 +121,11 @@ class LocalBackend:
             return ImportError(f"importing {module}.py failed: {type(error).__name__}: {error}")
 
 
-def _arrays_in(args: tuple, kwargs: dict) -> list[tuple[str, np.ndarray]]:
-    """The arrays among the arguments, with the names they have in messages."""
-    named = [(f"number {i + 1}", value) for i, value in enumerate(args)] + list(kwargs.items())
+def _arrays_in(function: Any, args: tuple, kwargs: dict) -> list[tuple[str, np.ndarray]]:
+    """The arrays among the arguments, with the names of the parameters they were given for."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs).arguments.items()
+    except (TypeError, ValueError):  # the call will fail, or the function hides its parameters
+        bound = [(f"number {i + 1}", value) for i, value in enumerate(args)]
+    named = list(bound)
     return [(label, value) for label, value in named if isinstance(value, np.ndarray)]

@@ -45,7 +45,11 @@ def check_cache_is_used(student: Student, case: Case, loop: Loop = LLAMA) -> Non
         if isinstance(logits, np.ndarray) and np.isnan(logits).any():
             raise Mismatch(f"{loop.decode_step} {step} read older tokens again: {RECOMPUTES}")
         got.append(logits)
-    check_trace(got, case.decode_logits, "decode with the old tokens' embeddings removed")
+    try:
+        check_trace(got, case.decode_logits, "decode with the old tokens' embeddings removed")
+    except Mismatch as mismatch:
+        mismatch.add("no old token was read again: mend the decode itself first, then see here")
+        raise
 
 
 def check_work_of_a_step(student: Student, case: Case, loop: Loop = LLAMA) -> None:

@@ -1,6 +1,12 @@
 """Long decodes and rollbacks on the hidden cases."""
 
-from assignment.harness.models import check_decode, check_length, check_trace, new_cache
+from assignment.harness.models import (
+    check_decode,
+    check_grouped_decode,
+    check_length,
+    check_trace,
+    new_cache,
+)
 from assignment.harness.points import graded
 
 
@@ -13,7 +19,7 @@ def test_long_decode(student, oracle):
 @graded("5.1", 3)
 def test_long_grouped_decode(student, oracle):
     """Forty decode steps of a model with G < H."""
-    check_decode(student, oracle("long/gqa"))
+    check_grouped_decode(student, oracle("long/gqa"))
 
 
 @graded("4.1", 2)
