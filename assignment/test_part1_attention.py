@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .harness.compare import check, check_array
+from .harness.compare import check, check_array, check_differs, check_kind
 from .harness.points import graded
 
 CORE_AXES = ("query", "feature")
@@ -49,6 +49,8 @@ def test_softmax_ignores_a_common_shift(student, seed, shift):
     """softmax(x + c) = softmax(x), and its weights sum to 1."""
     x = np.random.default_rng(seed).standard_normal((3, 5))
     weights = student.softmax(x)
+    check_kind(weights, x, "softmax(x)")
+    check_array(weights.argmax(axis=-1), x.argmax(axis=-1), "the place of the largest weight")
     check_array(weights.sum(axis=-1), np.ones(3), "the sum of softmax weights", ("row",))
     check_array(student.softmax(x + shift), weights, f"softmax(x + {shift:.3g})", ("row", "i"))
 
@@ -91,6 +93,9 @@ def test_attention_is_a_lookup(student, seed, key_len):
     rng = np.random.default_rng(seed)
     q, k, v = (rng.standard_normal((n, 4)) for n in (2, key_len, key_len))
     got = student.scaled_dot_product_attention(q, k, v)
+    check_kind(got, q, f"attention over {key_len} keys")
+    if key_len > 1:
+        check_differs(got[:1], got[1:], "attention by two different queries")
     order = rng.permutation(key_len)
     reordered = student.scaled_dot_product_attention(q, k[order], v[order])
     check_array(reordered, got, f"attention over {key_len} reordered keys", CORE_AXES)

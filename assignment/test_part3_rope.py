@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .harness.compare import check_array, check_kind, check_refused
+from .harness.compare import check_array, check_differs, check_refused
 from .harness.points import graded
 
 HEAD_AXES = ("batch", "head", "position", "feature")
@@ -22,7 +22,7 @@ def test_rope_frequencies(student, oracle):
 @graded("3.1", 1)
 def test_rope_frequencies_of_an_odd_head(student):
     """An odd head_dim is refused with a ValueError."""
-    check_kind(student.rope_frequencies(6), np.empty(3), "rope_frequencies(6)")
+    check_array(student.rope_frequencies(4), np.array([1, 0.01]), "rope_frequencies(4)")
     check_refused(lambda: student.rope_frequencies(7), "rope_frequencies(7)")
 
 
@@ -52,6 +52,7 @@ def test_rope_at_position_zero(student):
     x = np.random.default_rng(0).standard_normal((2, 1, 6))
     got = student.apply_rope(x, np.array([0]))
     check_array(got, x, "apply_rope at position 0", ("head", "position", "feature"))
+    check_differs(student.apply_rope(x, np.array([1])), x, "apply_rope at position 1")
 
 
 @graded("3.2", 3)
@@ -71,6 +72,7 @@ def test_rope_depends_on_differences_only(student, seed, m, n, shift, theta):
         rotated_k = student.apply_rope(k, np.array([key_position]), theta)
         return np.atleast_1d((rotated_q * rotated_k).sum())
 
+    check_differs(student.apply_rope(q, np.array([m + 1]), theta), q, f"apply_rope at {m + 1}")
     what = f"q.k at positions ({m + shift}, {n + shift}), compared with ({m}, {n})"
     check_array(dot(m + shift, n + shift), dot(m, n), what)
 
@@ -81,5 +83,6 @@ def test_rope_keeps_lengths(student, seed, start):
     """A rotation changes no vector's length."""
     x = np.random.default_rng(seed).standard_normal((3, 8))
     got = student.apply_rope(x, np.arange(start, start + 3))
+    check_differs(got, x, f"apply_rope from position {start} on")
     lengths = np.linalg.norm(x, axis=-1)
     check_array(np.linalg.norm(got, axis=-1), lengths, "the length of rotated vectors")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .harness.compare import check_array
+from .harness.compare import check_array, check_differs, check_kind, check_refused
 from .harness.machines import run_decode_machine
 from .harness.models import check_grouped_decode, require_grouped_attention
 from .harness.points import graded
@@ -23,7 +23,26 @@ def test_gqa(student, oracle, name):
     check_array(got, case.expected, what, HEAD_AXES)
 
 
-@graded("5.1", 2)
+@graded("5.1", 0.5)
+def test_uneven_groups(student):
+    """H query heads that G key/value heads cannot share evenly are refused with a ValueError."""
+    q, kv = np.ones((1, 4, 1, 2)), np.ones((1, 3, 1, 2))
+    got = student.grouped_query_attention(q, kv[:, :2], kv[:, :2])
+    check_array(got, q, "GQA over values of one", HEAD_AXES)
+    what = "grouped_query_attention with 4 query heads and 3 key/value heads"
+    check_refused(lambda: student.grouped_query_attention(q, kv, kv), what)
+
+
+@graded("5.2", 0.5)
+def test_uneven_pooling(student):
+    """H heads that do not form G equal groups are refused with a ValueError."""
+    got = student.mean_pool_kv_heads(np.array([[1.0, 3.0]]), 2, 1)
+    check_array(got, np.array([[2.0]]), "mean_pool_kv_heads([[1, 3]], 2, 1)")
+    w = np.ones((2, 8))
+    check_refused(lambda: student.mean_pool_kv_heads(w, 4, 3), "mean_pool_kv_heads(w, 4, 3)")
+
+
+@graded("5.1", 1)
 @given(seed=st.integers(0, 2**16), n_groups=st.integers(1, 3), group_size=st.integers(1, 3))
 def test_gqa_is_mha_with_repeated_heads(student, seed, n_groups, group_size):
     """GQA equals MHA with each group's K and V repeated: G = H is MHA, G = 1 is MQA (L2 §6.2)."""
@@ -31,6 +50,8 @@ def test_gqa_is_mha_with_repeated_heads(student, seed, n_groups, group_size):
     q = rng.standard_normal((2, n_groups * group_size, 3, 4))
     k, v = rng.standard_normal((2, 2, n_groups, 5, 4))
     got = student.grouped_query_attention(q, k, v)
+    check_kind(got, q, f"GQA with {n_groups} groups of {group_size} heads")
+    check_differs(student.grouped_query_attention(-q, k, v), got, "GQA with other queries")
     repeated_k, repeated_v = (np.repeat(x, group_size, axis=1) for x in (k, v))
     expected = student.scaled_dot_product_attention(q, repeated_k, repeated_v)
     what = f"GQA with {n_groups} groups of {group_size} heads, compared with MHA"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .harness.compare import check_array
+from .harness.compare import check_array, check_differs, check_kind
 from .harness.models import POSITION_AXES, check_trace, new_latent_cache
 from .harness.points import graded
 from .harness.usage import LATENT, check_cache_is_used, check_work_of_a_step
@@ -58,6 +58,10 @@ def test_absorbed_equals_naive(student, seed, n_heads, key_len):
         rng.standard_normal((6, n_heads * 7)),
     )
     naive, absorbed = student.mla_naive(*inputs), student.mla_absorbed(*inputs)
+    check_kind(absorbed, np.empty((2, n_heads, 3, 7)), "mla_absorbed(...)")
+    others = (-inputs[0], *inputs[1:])
+    if key_len > 1:
+        check_differs(student.mla_absorbed(*others), absorbed, "mla_absorbed with other queries")
     check_array(absorbed, naive, f"mla_absorbed, compared with mla_naive, H = {n_heads}", HEAD_AXES)
 
 

@@ -181,7 +181,7 @@ def find_submissions(
     by_place = {
         tuple(source.parent.resolve() / source.name for source in found.sources): found
         for path in paths
-        for found in finder.below(path)
+        for found in _with_parents_where_repeated(finder.below(path))
     }
     return _with_distinct_ids(by_place.values())
 
@@ -309,6 +309,32 @@ def _id_of_file(name: str, stem: str) -> str:
 def _nothing(path: Path, reason: str) -> Found:
     name = path.name if path.is_dir() or _is_from_lms(path.name) else path.stem
     return Found(student_id(name), "nothing", (path,), reason=reason)
+
+
+def _with_parents_where_repeated(found: Iterable[Found]) -> list[Found]:
+    """Where ids repeat below one path, who lies deeper takes the name of the folder above along.
+
+    Else a folder inside a submission could take the id of somebody else.
+    """
+    found = list(found)
+    same: dict[str, list[Found]] = {}
+    for submission in found:
+        same.setdefault(submission.student.casefold(), []).append(submission)
+    named = []
+    for submission in found:
+        others = same[submission.student.casefold()]
+        depth = _depth(submission)
+        if len(others) > 1 and depth > min(map(_depth, others)):
+            above = submission.sources[0].parent.name
+            note = f"another submission has the same id {submission.student}; both are graded"
+            name = student_id(f"{above}_{submission.student}")
+            submission = replace(submission, student=name, notes=(*submission.notes, note))
+        named.append(submission)
+    return named
+
+
+def _depth(found: Found) -> int:
+    return len(found.sources[0].resolve().parts)
 
 
 def _with_distinct_ids(found: Iterable[Found]) -> list[Found]:

@@ -421,7 +421,7 @@ def grade_one(
     outcome = grading.run(grading.suite, prepared.folder, grading.sandbox, grading.limits, slot)
     if not outcome.tests:
         raise GraderError("The test suite ran no test; the grader's installation is incomplete.")
-    unfinished = any(test.state == "error" for test in outcome.tests)
+    unfinished = any(test.state == "out_of_time" for test in outcome.tests)
     result = make_result(
         **fields,
         state="partial" if unfinished else "graded",

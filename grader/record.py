@@ -27,7 +27,7 @@ MAX_TAIL = 16_000
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 
 Visibility = Literal["public", "hidden"]
-TestState = Literal["passed", "failed", "not_started", "waiting", "error"]
+TestState = Literal["passed", "failed", "not_started", "waiting", "out_of_time"]
 State = Literal["graded", "partial", "error", "missing"]
 # `error` is the harness's fault: such a record is no grade and is tried again.
 SETTLED: frozenset[State] = frozenset({"graded", "partial", "missing"})

@@ -18,7 +18,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
+import platformdirs
 import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
 
 import assignment
 import reference_model
@@ -37,6 +39,9 @@ from .sandbox import Limits, SandboxUnavailable, choose_sandbox
 from .seeds import derive_seed
 
 SUITE_VERSION = "1"
+
+# hypothesis keeps notes on the code it runs, by default in whatever folder one stands in.
+set_hypothesis_home_dir(platformdirs.user_cache_path("kv-cache-homework") / "hypothesis")
 
 # Parts of pytest that cost time in every submission and do nothing for a grade.
 UNUSED_PLUGINS = (
@@ -164,8 +169,28 @@ def run_suite(
         if exit_code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             raise GraderError(f"pytest ended with {exit_code!r}; see the harness log")
         return SuiteOutcome(
-            session.results, remote.tier, time.monotonic() - started, remote.output_tail()
+            with_twin_rule(session.results),
+            remote.tier,
+            time.monotonic() - started,
+            remote.output_tail(),
         )
+
+
+def with_twin_rule(results: list[TestResult]) -> list[TestResult]:
+    """A public case earns its points only where the same test passes on the hidden case.
+
+    The public cases come with their answers: a table of them would pass otherwise.
+    """
+    passed = {result.id for result in results if result.state == "passed"}
+    return [_unless_twin_failed(result, passed) for result in results]
+
+
+def _unless_twin_failed(result: TestResult, passed: set[str]) -> TestResult:
+    twin = result.id.replace("[public", "[hidden")
+    if twin == result.id or result.state != "passed" or twin in passed:
+        return result
+    message = "right on the public case and wrong on a hidden one of the same kind"
+    return result.model_copy(update={"state": "failed", "points": 0.0, "message": message})
 
 
 def collect(suite: Suite) -> list[TestResult]:
@@ -271,7 +296,7 @@ def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0)
     grading = grading_of(item)
     state, message = (outcome.state, outcome.message) if outcome else ("not_started", "")
     if item.stash.get(OUT_OF_BUDGET, False) and state == FAILED:
-        state = "error"
+        state = "out_of_time"
     return TestResult(
         id=f"{item.path.name}::{item.name}",
         part=grading.part,

@@ -31,7 +31,7 @@ _TEST_MARK = {
     "failed": ("✗", "red"),
     "not_started": ("·", "dim"),
     "waiting": ("…", "dim"),
-    "error": ("!", "bold red"),
+    "out_of_time": ("⧖", "red"),
 }
 _PLAIN_INTERVAL_S = 10.0
 _WIDE = 110  # columns from which on the first problems fit beside the points

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from json import JSONDecoder, JSONEncoder
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,10 @@ class UnsupportedArray:
     dtype: str
     shape: tuple[int, ...]
 
+    def described(self) -> str:
+        """For messages to students (see assignment.harness.compare)."""
+        return f"an array of dtype {self.dtype}"
+
 
 def clean_text(text: str, limit: int = MAX_TEXT) -> str:
     """`text` cut to `limit` characters, with lone surrogates replaced so that it can be printed."""
@@ -84,6 +89,8 @@ def pack(value: Any, arrays: list[np.ndarray], special: Special, depth: int = 0)
         name = getattr(value, "__name__", "").rstrip("_")
         known = name in _DTYPE_OF and issubclass(value, np.generic)
         return {"c": name} if known else special(value)
+    if isinstance(value, tuple | list | dict) and _has_methods_of_its_own(type(value)):
+        return special(value)
     if isinstance(value, tuple):
         return {"t": [pack(v, arrays, special, depth + 1) for v in tuple.__iter__(value)]}
     if isinstance(value, list):
@@ -98,6 +105,22 @@ def pack(value: Any, arrays: list[np.ndarray], special: Special, depth: int = 0)
         if isinstance(value, plain):
             return getattr(plain, f"__{plain.__name__}__")(value)
     return special(value)
+
+
+def _has_methods_of_its_own(kind: type) -> bool:
+    """Whether a list, tuple or dict subclass is an object with a life of its own, such as a cache.
+
+    A namedtuple or an OrderedDict is not: its contents are all there is to it.
+    """
+    for base in kind.__mro__:
+        if base in (list, tuple, dict, object) or base.__module__ == "collections":
+            continue
+        if any(
+            isinstance(m, FunctionType | property) and not n.startswith("_")
+            for n, m in vars(base).items()
+        ):
+            return True
+    return False
 
 
 def _pack_array(value: np.ndarray, arrays: list[np.ndarray], special: Special) -> Any:

@@ -669,3 +669,14 @@ def test_missing_modules_come_from_the_solutions_stubs_not_from_the_checkout(tmp
     stub = (result.folder / "assignment" / "rope.py").read_text()
     assert "raise NotImplementedError" in stub and "edited" not in stub
     assert "edited" not in (result.folder / "assignment" / "transformer.py").read_text()
+
+
+def test_a_folder_inside_a_submission_takes_nobodys_id(tmp_path):
+    """Two module folders in one upload look like a section; the names in it are not trusted."""
+    course = Course.load()
+    files = {f"aaron/{who}/attention.py": b"x = 1\n" for who in ("zoe", "yan")}
+    files["zoe/attention.py"] = b"x = 2\n"
+    found = find_submissions([write_tree(tmp_path / "class", files)], course)
+    whose = {f.student: f.sources[0].relative_to(tmp_path / "class").as_posix() for f in found}
+    assert whose["zoe"] == "zoe"
+    assert whose["aaron_zoe"] == "aaron/zoe"

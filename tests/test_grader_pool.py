@@ -86,7 +86,7 @@ def act(what, suite, slot):
     if what == "slow":
         time.sleep(0.2)
     if what == "exhausted":
-        state = "error"
+        state = "out_of_time"
     return SimpleNamespace(tests=[a_test(1.0, state)], tier="fake", seconds=0.1, worker_notes="hi")
 """
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import grader.suite
+from assignment.harness.parts import MODULE_OF, STUDENT_MODULES
 from grader.demo import CLASS, EXAMPLES, agrees_with
 from grader.errors import GraderError
-from grader.record import read_record
+from grader.record import TestResult, read_record
 from grader.run import grade_class
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.suite import Suite
@@ -151,3 +152,42 @@ def test_a_sandbox_that_stops_working_is_an_error_and_no_zero(tmp_path, monkeypa
     suite = Suite.load(b"a" * 32, False, tmp_path)
     with pytest.raises(SandboxUnavailable, match="no namespaces today"):
         grader.suite.run_suite(suite, CLASS / "correct-einsum", "auto", Limits(), 0)
+
+
+def a_test(name: str, state: str) -> TestResult:
+    return TestResult(
+        id=f"test_part3_rope.py::test_rope[{name}]",
+        part=3,
+        section="3.2",
+        title="rope",
+        visibility=name.partition("-")[0],
+        points=1.5 if state == "passed" else 0,
+        max_points=1.5,
+        state=state,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hidden", "points"), [("passed", 1.5), ("failed", 0), ("out_of_time", 0), ("waiting", 0)]
+)
+def test_a_public_case_earns_only_what_its_hidden_twin_confirms(hidden, points):
+    """The public answers are in the student's hands: a table of them is no homework."""
+    public, twin = grader.suite.with_twin_rule(
+        [a_test("public-float64", "passed"), a_test("hidden-float64", hidden)]
+    )
+    assert public.points == points
+    assert public.state == ("passed" if points else "failed")
+    assert twin.state == hidden
+
+
+def test_empty_code_earns_next_to_nothing(results, secret, tmp_path):
+    """Functions that give back their first argument satisfy many a property."""
+    source = tmp_path / "echo"
+    source.mkdir()
+    for module in STUDENT_MODULES:
+        names = [name for name, home in MODULE_OF.items() if home == module]
+        code = "def echo(x=None, *rest, **more):\n    return x\n\n" + " = ".join(names)
+        (source / f"{module}.py").write_text(f"{code} = echo\n")
+    out = tmp_path / "results"
+    grade_class([source], out, secret_file=secret, real_model=False, quiet=True)
+    assert result_of(out, "echo").total <= 5

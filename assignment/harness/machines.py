@@ -14,7 +14,7 @@ from hypothesis.stateful import (
 )
 
 from .compare import check_array
-from .models import check_length, new_cache, random_model, recompute
+from .models import check_length, check_responds, new_cache, random_model, recompute
 from .student import Student
 
 CACHE_AXES = ("batch", "kv head", "position", "feature")
@@ -78,6 +78,7 @@ def run_decode_machine(student: Student, n_kv_heads: int, max_examples: int) -> 
     """Drive prefill, decode_step and truncate in any order; logits must equal a recompute's."""
     config, params = random_model(seed=3, n_heads=4, n_kv_heads=n_kv_heads)
     model = student.load_model(config, params)
+    check_responds(student, model, config)
 
     class DecodeMachine(RuleBasedStateMachine):
         @initialize(seed=st.integers(0, 2**16), batch=st.integers(1, 2))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .cases import Case
-from .compare import Axes, Mismatch, check, check_array, check_kind
+from .compare import Axes, Mismatch, check, check_array, check_differs, check_kind
 from .student import Student
 
 STEP_AXES: Axes = ("step", "batch", "token")
@@ -81,7 +81,24 @@ def new_latent_cache(student: Student, config: dict, batch_size: int, max_len: i
 def recompute(student: Student, model: Any, config: dict, tokens: np.ndarray) -> np.ndarray:
     """Logits (B, V) after whole sequences: one prefill into a fresh cache, nothing reused."""
     cache = new_cache(student, config, *tokens.shape)
-    return student.prefill(model, tokens, cache)
+    logits = student.prefill(model, tokens, cache)
+    check_kind(logits, np.empty((len(tokens), config["vocab_size"])), "the logits of prefill")
+    return logits
+
+
+def check_responds(student: Student, model: Any, config: dict) -> None:
+    """Fail where the logits do not depend on both tokens of a sequence.
+
+    Decode equals recompute for constants too; this tells them from a model.
+    """
+    tokens = np.array([[1, 2]])
+    logits = recompute(student, model, config, tokens)
+    check_kind(logits, np.empty((1, config["vocab_size"])), "the logits of prefill")
+    for position, name in enumerate(("first", "second")):
+        other = tokens.copy()
+        other[0, position] = 3
+        what = f"prefill with another {name} token"
+        check_differs(recompute(student, model, config, other), logits, what)
 
 
 def check_length(cache: Any, expected: int, when: str) -> None:
@@ -105,7 +122,10 @@ def teacher_forced_decode(student: Student, case: Case) -> tuple[list, Any]:
     dtype = case.decode_logits.dtype
     cache = new_cache(student, case.config, len(case.prompt), n_positions, dtype)
     steps = [student.prefill(model, case.prompt, cache)]
-    steps += [student.decode_step(model, token, cache) for token in case.continuation.T]
+    for token, expected in zip(case.continuation.T, case.decode_logits, strict=False):
+        # Looked at before the next is asked for: forty results of any size would add up.
+        check_kind(steps[-1], expected, f"the logits of step {len(steps) - 1}")
+        steps.append(student.decode_step(model, token, cache))
     return steps, cache
 
 

@@ -17,7 +17,7 @@ class Limits:
     processes: int = 8
     file_mib: int = 16
     output_kib: int = 256
-    frame_mib: int = 64
+    frame_mib: int = 8
 
     @property
     def frame_bytes(self) -> int:
