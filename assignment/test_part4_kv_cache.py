@@ -9,6 +9,7 @@ from .harness.compare import check_array, check_refused
 from .harness.machines import run_cache_machine, run_decode_machine
 from .harness.models import (
     POSITION_AXES,
+    STEP_AXES,
     check_decode,
     check_length,
     check_responds,
@@ -21,6 +22,7 @@ from .harness.points import graded
 from .harness.usage import check_cache_is_used, check_work_of_a_step
 
 CACHE_AXES = ("batch", "kv head", "position", "feature")
+AXES = ("batch", "token")
 
 
 @graded("4.1", 2)
@@ -72,7 +74,7 @@ def test_cache_under_any_use(student):
     run_cache_machine(student)
 
 
-@graded("4.2", 1.5)
+@graded("4.2", 1)
 @pytest.mark.parametrize("name", ["mha", "mha_float32"])
 def test_prefill(student, oracle, name):
     """prefill of 1, 2, 3, ... tokens gives the reference's logits at every position."""
@@ -85,6 +87,16 @@ def test_prefill(student, oracle, name):
         got.append(student.prefill(model, tokens, cache))
         check_length(cache, end, f"after a prefill of {end}")
     check_trace(got, case.prefill_logits, "the logits of prefill", POSITION_AXES)
+
+
+@graded("4.2", 1)
+def test_prefill_continues(student, oracle):
+    """A prefill into a cache that holds positions goes on where they end."""
+    case = oracle("decode/mha")
+    model = student.load_model(case.config, case.params)
+    cache = new_cache(student, case.config, *case.prompt.shape)
+    got = [student.prefill(model, chunk, cache) for chunk in np.split(case.prompt, [3, 5], axis=1)]
+    check_trace(got, case.prefill_logits[[2, 4, 6]], "the logits of prefill", ("chunk", *AXES))
 
 
 @graded("4.2", 2)
@@ -106,7 +118,33 @@ def test_prefill_in_chunks(student):
     holds()
 
 
-@graded("4.3", 3)
+@graded("4.3", 0.5)
+def test_decode_after_truncate(student, oracle):
+    """Tokens taken back with truncate leave no trace in the steps after them."""
+    case = oracle("decode/mha")
+    model = student.load_model(case.config, case.params)
+    cache = new_cache(student, case.config, *case.prompt.shape)
+    student.prefill(model, case.prompt[:, ::-1], cache)
+    cache.truncate(0)
+    student.prefill(model, case.prompt[:, :6], cache)
+    cache.truncate(3)
+    got = [student.decode_step(model, token, cache) for token in case.prompt.T[3:]]
+    check_trace(got, case.prefill_logits[3:], "the logits after truncate", STEP_AXES)
+
+
+@graded("4.3", 0.5)
+def test_two_caches_at_once(student, oracle):
+    """Two caches of one size hold two conversations."""
+    case = oracle("decode/mha")
+    model = student.load_model(case.config, case.params)
+    cache, other = (new_cache(student, case.config, *case.prompt.shape) for _ in range(2))
+    student.prefill(model, case.prompt[:, :4], cache)
+    student.prefill(model, case.prompt[:, ::-1], other)
+    got = [student.decode_step(model, token, cache) for token in case.prompt.T[4:]]
+    check_trace(got, case.prefill_logits[4:], "the logits beside another cache", STEP_AXES)
+
+
+@graded("4.3", 2.5)
 @pytest.mark.parametrize("name", ["mha", "mha_float32"])
 def test_decode(student, oracle, name):
     """Every decode step gives the logits of a recompute of the whole sequence."""
