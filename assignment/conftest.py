@@ -3,6 +3,7 @@
 from .harness.plugin import (
     oracle,
     pytest_addoption,
+    pytest_cmdline_main,
     pytest_configure,
     pytest_generate_tests,
     pytest_runtest_makereport,

@@ -2,6 +2,7 @@
 
     python benchmarks/grade_class.py                    100 and then 1,000 complete submissions
     python benchmarks/grade_class.py --sizes 20 40
+    python benchmarks/grade_class.py --sizes 1000 --modules attention      a class that has begun
 
 The class is copies of the solution, each with a comment of its own so that none is taken for
 another. Prints seconds, submissions per minute, and the parent's peak memory for each size: flat
@@ -26,14 +27,14 @@ ROOT = Path(__file__).parent.parent
 MODULES = ("attention", "rope", "kv_cache", "gqa", "mla", "sampling")
 
 
-def make_class(folder: Path, size: int) -> None:
-    """`size` different complete submissions."""
+def make_class(folder: Path, size: int, modules: list[str]) -> None:
+    """`size` different submissions that hold these modules of the solution."""
     for number in range(size):
         student = folder / f"student-{number:04d}"
         student.mkdir(parents=True)
-        for module in MODULES:
+        for module in modules:
             shutil.copy(ROOT / "solution" / f"{module}.py", student)
-        with (student / "attention.py").open("a", encoding="utf-8") as file:
+        with (student / f"{modules[0]}.py").open("a", encoding="utf-8") as file:
             file.write(f"\n# {student.name}\n")
 
 
@@ -55,12 +56,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--modules", nargs="+", default=list(MODULES), choices=MODULES)
     options = parser.parse_args()
     table = Table("submissions", "seconds", "per minute", "s each and core", "parent peak MiB")
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as scratch:
             folder, out = Path(scratch) / "class", Path(scratch) / "results"
-            make_class(folder, size)
+            make_class(folder, size, options.modules)
             seconds, memory = grade(folder, out, options.jobs, Path(scratch) / "secret.hex")
             n_graded = len(list(out.glob("*.json")))
         table.add_row(

@@ -352,6 +352,8 @@ def _first_problem(result: SubmissionResult) -> str:
     if result.state in ("missing", "error"):
         return result.reason
     failing = [test for test in result.tests if test.state != "passed"]
+    if result.diagnoses:
+        return result.diagnoses[0].fact
     # What the student did wrong says more than what was never begun.
     failing.sort(key=lambda test: test.state in ("not_started", "waiting"))
     if not failing:
@@ -430,6 +432,7 @@ def grade_one(
         seconds=time.monotonic() - started,
         notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [note])),
         output_tail=outcome.worker_notes or "",
+        diagnoses=tuple(getattr(outcome, "diagnoses", ())),
     )
     return result, False
 

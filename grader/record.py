@@ -61,7 +61,13 @@ class _Strict(BaseModel):
 
 
 class TestResult(_Strict):
-    """One test of one submission."""
+    """One test of one submission.
+
+    Attributes:
+        with_trusted_parts: the points were earned with trusted versions of all other parts, after
+            the test had failed with the student's own.
+        own_message: what that first, failed run said.
+    """
 
     __test__ = False  # the name starts with "Test", but pytest should not collect it
 
@@ -77,6 +83,8 @@ class TestResult(_Strict):
     first_bad_step: int | None = None
     max_error: float | None = None
     tolerance: float | None = None
+    with_trusted_parts: bool = False
+    own_message: Message = ""
     seconds: float = 0.0
 
 
@@ -88,6 +96,20 @@ class PartPoints(_Strict):
     public_max: Points = 0.0
     hidden: Points = 0.0
     hidden_max: Points = 0.0
+
+
+class DiagnosisRecord(_Strict):
+    """Which known bugs compute the same as the submission in one part.
+
+    `bugs` has one set of names where the finding is certain, several where no test tells them
+    apart; `error` is the largest relative difference over `n_tests` arrays.
+    """
+
+    part: int
+    bugs: tuple[tuple[Name, ...], ...]
+    n_tests: int
+    error: float
+    fact: Message
 
 
 class SubmissionResult(_Strict):
@@ -104,6 +126,7 @@ class SubmissionResult(_Strict):
     reason: Message = ""
     tests: tuple[TestResult, ...] = ()
     parts: tuple[PartPoints, ...] = ()
+    diagnoses: tuple[DiagnosisRecord, ...] = ()
     total: Points = 0.0
     max_total: Points = 0.0
     seconds: float = 0.0

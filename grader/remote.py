@@ -11,6 +11,7 @@ import select
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ __all__ = [
     "RemoteStudent",
     "StudentException",
     "SubmissionProblem",
+    "TrustedParts",
     "UnsupportedArray",
     "WorkerDied",
     "WorkerTimeout",
@@ -38,6 +40,19 @@ MAX_STRIKES = 2
 MAX_STRIKES_IN_ALL = 6
 EVERYTHING = ""
 CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class TrustedParts:
+    """Functions that take the place of a submission's, in all parts but the one under test.
+
+    Attributes:
+        sources: the text of each trusted module; names of `own` functions in it mean the student's.
+        own: the functions under test.
+    """
+
+    sources: dict[str, str]
+    own: tuple[str, ...]
 
 
 class SubmissionProblem(Exception):
@@ -267,6 +282,7 @@ class RemoteStudent:
     One student serves one thread, and the worker lives no longer than the thread that started it.
     `last_call_mutated` names the array arguments that the last call changed; the worker itself says
     so, and it says so honestly only for honest submissions.
+    With `trusted` parts the submission can read those functions: show nothing of what it says then.
     """
 
     def __init__(
@@ -277,6 +293,8 @@ class RemoteStudent:
         slot: int = 0,
         mapped: dict[str, Path] | None = None,
         modules: dict[str, str] | None = None,
+        trusted: TrustedParts | None = None,
+        max_strikes: int = MAX_STRIKES_IN_ALL,
     ):
         self._sandbox = sandbox
         self._submission = Path(submission)
@@ -284,6 +302,8 @@ class RemoteStudent:
         self._slot = slot
         self._mapped = dict(mapped or {})
         self._modules = modules if modules is not None else default_modules()
+        self._trusted = trusted
+        self._max_strikes = max_strikes
         self._output = Output(self._limits.output_kib * 1024)
         self._worker: WorkerProcess | None = None
         self._channel: Channel | None = None
@@ -432,7 +452,7 @@ class RemoteStudent:
         self._strikes[label] += 1
         if self._strikes[label] >= MAX_STRIKES:
             self._given_up[label] = problem
-        if self._strikes.total() >= MAX_STRIKES_IN_ALL:
+        if self._strikes.total() >= self._max_strikes:
             # One slow function under many names would use up the time of a whole class.
             self._given_up[EVERYTHING] = type(problem)(f"no more calls are made, for {problem}")
         return problem
@@ -484,6 +504,8 @@ class RemoteStudent:
         try:
             deadline = started + self._limits.start_seconds
             hello, _ = channel.receive(worker.nonce, deadline)
+            if self._trusted is not None:
+                self._hand_over(self._trusted, channel, deadline)
         except SubmissionProblem as problem:
             channel.drain()
             worker.close()
@@ -498,6 +520,17 @@ class RemoteStudent:
         self._worker, self._channel = worker, channel
         self._generation += 1
         self._free = []
+
+    def _hand_over(self, trusted: TrustedParts, channel: Channel, deadline: float) -> None:
+        """Give the worker trusted functions before it runs anything of the submission."""
+        sources, own = trusted.sources, list(trusted.own)
+        request = {"op": "trust", "free": [], "sources": sources, "own": own}
+        reply, _ = channel.exchange(request, [], deadline)
+        if "error" in reply:
+            error = reply["error"]
+            raise SubmissionProblem(
+                f"the trusted functions could not be loaded ({error['type']}: {error['message']})"
+            )
 
     def _stop(self) -> None:
         if self._worker is None:

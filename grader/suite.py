@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,18 +25,19 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 import assignment
 import reference_model
-from assignment.harness import plugin
+from assignment.harness import plugin, told
 from assignment.harness.cases import GOLDEN_FILE, Cases, load_cases
 from assignment.harness.outcome import FAILED, Outcome
 from assignment.harness.parts import GIVEN_FILES
 from assignment.harness.points import grading_of
 
-from . import golden, real_model
+from . import carry, golden, real_model
+from .diagnosis import diagnose_outcomes
 from .errors import GraderError
 from .pool import SCRATCH_PREFIX
-from .record import TestResult
+from .record import DiagnosisRecord, TestResult
 from .remote import BudgetExhausted, RemoteStudent
-from .sandbox import Limits, SandboxUnavailable, choose_sandbox
+from .sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
 from .seeds import derive_seed
 
 SUITE_VERSION = "1"
@@ -124,6 +126,7 @@ class SuiteOutcome:
     tier: str
     seconds: float
     worker_notes: str
+    diagnoses: tuple[DiagnosisRecord, ...] = ()
 
 
 def suite_hash(secret: bytes, with_real_model: bool = False) -> str:
@@ -143,6 +146,7 @@ def _sources() -> list[Path]:
         *sorted(PUBLIC_TESTS.glob("test_*.py")),
         *sorted((PUBLIC_TESTS / "harness").glob("*.py")),
         *(PUBLIC_TESTS / name for name in GIVEN_FILES if (PUBLIC_TESTS / name).exists()),
+        *sorted(carry.SOLUTION.glob("*.py")),
         GOLDEN_FILE,
         *sorted(HIDDEN_TESTS.glob("*.py")),
         *sorted((Path(__file__).parent / "cases").glob("*.py")),
@@ -163,17 +167,73 @@ def run_suite(
     sandbox = choose_sandbox(sandbox_name)
     with RemoteStudent(sandbox, prepared, limits, slot, suite.mapped_files) as remote:
         session = GradingSession(suite, RemoteBackend(remote))
-        exit_code = _run_pytest(session)
-        if session.problem is not None:
-            raise session.problem
-        if exit_code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            raise GraderError(f"pytest ended with {exit_code!r}; see the harness log")
-        return SuiteOutcome(
+        _run_to_end(session)
+        remote.close()  # a second worker of this slot counts against the same limits
+        tests = carry.with_trusted_parts(
             with_twin_rule(session.results),
+            partial(_run_again, suite, sandbox, prepared, limits, slot),
+            prepared,
+            limits.total_seconds - remote.seconds_used,
+        )
+        return SuiteOutcome(
+            tests,
             remote.tier,
             time.monotonic() - started,
             remote.output_tail(),
+            _diagnosed(session),
         )
+
+
+def _diagnosed(session: GradingSession) -> tuple[DiagnosisRecord, ...]:
+    """What the failures on the public cases equal."""
+    outcomes = [
+        (item, item.stash[plugin.OUTCOME])
+        for item in session.items
+        if _visibility(item) == "public" and item.stash.get(plugin.OUTCOME, None)
+    ]
+    return tuple(
+        DiagnosisRecord(
+            part=found.part,
+            bugs=found.alternatives,
+            n_tests=found.n_tests,
+            error=found.error,
+            fact=told.fact(found),
+        )
+        for found in diagnose_outcomes(outcomes, {"public": load_cases()})
+    )
+
+
+def _run_to_end(session: GradingSession) -> None:
+    exit_code = _run_pytest(session)
+    if session.problem is not None:
+        raise session.problem
+    if exit_code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise GraderError(f"pytest ended with {exit_code!r}; see the harness log")
+
+
+def _run_again(
+    suite: Suite,
+    sandbox: Sandbox,
+    prepared: Path,
+    limits: Limits,
+    slot: int,
+    part: int,
+    wanted: set[str],
+    seconds: float,
+) -> tuple[list[TestResult], carry.Errors, float]:
+    """Some tests of one part with trusted versions of all others (see carry.RunAgain)."""
+    with RemoteStudent(
+        sandbox,
+        prepared,
+        replace(limits, total_seconds=seconds),
+        slot,
+        suite.mapped_files,
+        trusted=carry.trusted_parts(part),
+        max_strikes=carry.MAX_STRIKES,
+    ) as remote:
+        session = TrustedSession(suite, RemoteBackend(remote), wanted)
+        _run_to_end(session)
+        return with_twin_rule(session.results), session.errors, remote.seconds_used
 
 
 def with_twin_rule(results: list[TestResult]) -> list[TestResult]:
@@ -198,6 +258,21 @@ def collect(suite: Suite) -> list[TestResult]:
     session = GradingSession(suite, backend=None)
     _run_pytest(session, "--collect-only")
     return session.results
+
+
+def collect_all(suite: Suite) -> tuple[list[pytest.Item], dict[str, Cases]]:
+    """The collected tests and their cases, for running them here on something trusted."""
+    session = GradingSession(suite, backend=None)
+    _run_pytest(session, "--collect-only")
+    return session.items, suite.case_sets
+
+
+def collect_public() -> tuple[list[pytest.Item], dict[str, Cases]]:
+    """As collect_all, the public cases alone."""
+    session = GradingSession(Suite(hidden_cases=Path(), real_model=None, hash=""), backend=None)
+    _run_pytest(session, "--collect-only")
+    items = [item for item in session.items if _visibility(item) == "public"]
+    return items, {"public": load_cases()}
 
 
 def _run_pytest(session: GradingSession, *options: str) -> int:
@@ -236,6 +311,7 @@ class GradingSession:
         self.suite = suite
         self.backend = backend
         self.results: list[TestResult] = []
+        self.items: list[pytest.Item] = []
         self.problem: Exception | None = None
 
     @pytest.hookimpl(tryfirst=True)
@@ -246,6 +322,7 @@ class GradingSession:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if self._wanted(item)]
+        self.items = list(items)
         if self.backend is None:
             self.results = [_result_of(item, outcome=None) for item in items]
 
@@ -289,6 +366,32 @@ class GradingSession:
         return report
 
 
+class TrustedSession(GradingSession):
+    """Runs the `wanted` tests only, and keeps what they raised."""
+
+    def __init__(self, suite: Suite, backend: RemoteBackend, wanted: set[str]) -> None:
+        super().__init__(suite, backend)
+        self.wanted = wanted
+        self.errors: carry.Errors = {}
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Importing and reading all test files takes as long as many a part's tests."""
+        wanted_files = {test.partition("::")[0] for test in self.wanted}
+        unwanted = collection_path.is_file() and collection_path.name not in wanted_files
+        return True if unwanted else None
+
+    def _wanted(self, item: pytest.Item) -> bool:
+        return _id_of(item) in self.wanted and super()._wanted(item)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        if call.excinfo is not None:
+            self.errors[_id_of(item)] = call.excinfo.value
+        return (yield from super().pytest_runtest_makereport(item, call))
+
+
 OUT_OF_BUDGET = pytest.StashKey[bool]()
 
 
@@ -298,7 +401,7 @@ def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0)
     if item.stash.get(OUT_OF_BUDGET, False) and state == FAILED:
         state = "out_of_time"
     return TestResult(
-        id=f"{item.path.name}::{item.name}",
+        id=_id_of(item),
         part=grading.part,
         section=grading.section,
         title=grading.title,
@@ -312,6 +415,10 @@ def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0)
         tolerance=outcome.tolerance if outcome else None,
         seconds=seconds,
     )
+
+
+def _id_of(item: pytest.Item) -> str:
+    return f"{item.path.name}::{item.name}"
 
 
 def _visibility(item: pytest.Item) -> str:

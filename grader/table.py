@@ -189,8 +189,10 @@ def print_result(result: SubmissionResult, console: Console, every_test: bool = 
     if result.state not in ("missing", "error"):
         for part in result.parts:
             _print_part(part, console)
+        for diagnosis in result.diagnoses:
+            say(console, diagnosis.fact, style="bold")
         for test in result.tests:
-            if every_test or test.state != "passed":
+            if every_test or test.state != "passed" or test.with_trusted_parts:
                 _print_test(test, console)
     for note in result.notes:
         say(console, f"note: {note}", style="dim")
@@ -213,6 +215,10 @@ def _print_test(test: TestResult, console: Console) -> None:
     points = f"{_points(test.points)}/{_points(test.max_points)}"
     line.append(f"  {points} {test.visibility}", style="dim")
     console.print(line, soft_wrap=True)
+    if test.with_trusted_parts:
+        _print_lines(test.message, console, style="yellow")
+        first_line = test.own_message.strip().partition("\n")[0]
+        _print_lines(f"with the student's own: {first_line}", console, style="dim")
     if test.state == "passed":
         return
     _print_lines(test.message, console)

@@ -49,6 +49,8 @@ def result_of(results: Path, name: str):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_verdict(results, name):
     result = result_of(results, name)
+    trusted = {test.part for test in result.tests if test.with_trusted_parts}
+    assert trusted == set(EXPECTED[name].get("trusted_parts", []))
     messages = [f"{t.id}: {t.message}" for t in result.tests if t.state != "passed"]
     assert agrees_with(result, EXPECTED[name]), "\n".join(messages[:10])
     assert (result.total == result.max_total) == EXPECTED[name]["full_marks"]

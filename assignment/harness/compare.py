@@ -28,6 +28,7 @@ class Mismatch(AssertionError):
         first_bad: index of the first wrong value by axis name, as in {"step": 1, "batch": 0}.
         max_error: largest error, relative as TOLERANCE.
         tolerance: what would have been accepted.
+        got: the wrong array itself, where its shape and dtype are right.
     """
 
     def __init__(
@@ -36,12 +37,14 @@ class Mismatch(AssertionError):
         first_bad: dict[str, int] | None = None,
         max_error: float | None = None,
         tolerance: float | None = None,
+        got: np.ndarray | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.first_bad = first_bad or {}
         self.max_error = max_error
         self.tolerance = tolerance
+        self.got = got
 
     def add(self, line: str) -> None:
         """Say one more thing."""
@@ -140,6 +143,7 @@ def _check_exact(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
             f"first wrong at {_place(first, axes)}: got {got[first]}, expected {expected[first]}\n"
             f"{_count(wrong)}",
             first_bad=_named(first, axes),
+            got=got,
         )
 
 
@@ -153,12 +157,13 @@ def _check_finite(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) 
             f"{what}: got {got[first]} where {expected[first]:.6g} is expected\n"
             f"first wrong at {_place(first, axes)}; {_count(wrong)}",
             first_bad=_named(first, axes),
+            got=got,
         )
 
 
 def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -> None:
     finite = np.isfinite(expected)
-    got, target = np.where(finite, got, 0), np.where(finite, expected, 0)
+    whole, got, target = got, np.where(finite, got, 0), np.where(finite, expected, 0)
     tolerance = TOLERANCE.get(str(expected.dtype))
     if tolerance is None:
         raise Mismatch(f"{what}: dtype {expected.dtype}, expected float64 or float32")
@@ -176,6 +181,7 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
         first_bad=_named(first, axes),
         max_error=float(error[worst]),
         tolerance=tolerance,
+        got=whole,
     )
 
 

@@ -6,6 +6,7 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from .compare import Mismatch
@@ -37,6 +38,7 @@ class Outcome:
     first_bad: dict[str, int] = field(default_factory=dict)
     max_error: float | None = None
     tolerance: float | None = None
+    got: np.ndarray | None = None
 
     @property
     def points(self) -> float:
@@ -65,6 +67,7 @@ def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None
             first_bad=error.first_bad,
             max_error=error.max_error,
             tolerance=error.tolerance,
+            got=error.got,
         )
     return Outcome(item.nodeid, grading, FAILED, _describe(error))
 

@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 
 from .cases import Case, Cases, load_cases
+from .hints import hint
 from .outcome import Outcome, outcome_of
 from .report import Report
 from .student import Backend, LocalBackend, Student
@@ -43,6 +44,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PACKAGE",
         help="package with the functions under test (default: the folder of the tests)",
     )
+    parser.addoption(
+        "--hint",
+        metavar="TOPIC[:LEVEL]",
+        help="print a hint on a part, a function or a named bug (levels 1 to 3) and run nothing",
+    )
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """--hint answers and runs no test."""
+    topic = config.getoption("hint", default=None)
+    if topic is None:
+        return None
+    print(hint(topic))
+    return 0
 
 
 @pytest.hookimpl(trylast=True)  # after the terminal reporter, which the report replaces

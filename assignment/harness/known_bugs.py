@@ -1,0 +1,59 @@
+"""What the bundle knows of the known bugs: texts, and prints of what each does in each test."""
+
+from __future__ import annotations
+
+import json
+import locale
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from .diagnosis import PASSED, UNKNOWN, Seen
+
+KNOWN_BUGS_FILE = Path(__file__).parent.parent / "golden" / "known_bugs.json"
+
+
+@dataclass(frozen=True)
+class KnownBug:
+    """The texts of one bug, each in English and Chinese."""
+
+    name: str
+    part: int
+    summary: dict[str, str]
+    explanation: dict[str, str]
+    hints: list[dict[str, str]]
+    cites: list[str]
+
+
+@cache
+def _content() -> dict:
+    return json.loads(KNOWN_BUGS_FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def known_bugs() -> dict[str, KnownBug]:
+    """The catalogue by name."""
+    return {entry["name"]: KnownBug(**entry) for entry in _content()["bugs"]}
+
+
+class StoredSignatures:
+    """What single bugs do in the public tests; sets of bugs were not computed."""
+
+    def bugs_of(self, part: int) -> tuple[str, ...]:
+        return tuple(bug.name for bug in known_bugs().values() if bug.part == part)
+
+    def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
+        of_test = _content()["signatures"].get(test)
+        if of_test is None:
+            return UNKNOWN
+        failing = [of_test[name] for name in bugs if name in of_test]
+        if not failing:
+            return PASSED
+        if len(failing) > 1:
+            return UNKNOWN
+        return failing[0] if isinstance(failing[0], str) else tuple(failing[0])
+
+
+def language() -> str:
+    """zh where the user's locale is Chinese, else en."""
+    return "zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en"

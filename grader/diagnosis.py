@@ -1,0 +1,175 @@
+"""Diagnosis in the grader: the tests are run again, here, on the solution with known bugs in it.
+
+Only trusted code runs here. The student's part in it is the arrays that came back before.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assignment.harness import plugin
+from assignment.harness.cases import Cases
+from assignment.harness.compare import Mismatch
+from assignment.harness.diagnosis import (
+    NO_ARRAY,
+    PASSED,
+    Diagnosis,
+    Observation,
+    Seen,
+    Signatures,
+    diagnose,
+    print_of,
+    with_exact_errors,
+)
+from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures
+from assignment.harness.outcome import Outcome
+from assignment.harness.points import grading_of
+from assignment.harness.student import Student
+
+from .known_bugs import Variant, all_bugs, bug_named, make_variant
+
+# Tests whose arrays are compared: those on fixed cases, and no fixture beside.
+_FIXTURES = {"student", "oracle", "request"}
+
+
+@cache
+def variant_with(bugs: tuple[str, ...]) -> Variant:
+    """The solution with these bugs; made once in a process."""
+    return make_variant(bug_named(name) for name in bugs)
+
+
+def is_comparable(item: pytest.Item) -> bool:
+    """Whether a test runs on a fixed case, so that two runs of it can be compared."""
+    if "oracle" not in item.fixturenames or grading_of(item) is None:
+        return False
+    return set(item.fixturenames) <= _FIXTURES | set(item.callspec.params)
+
+
+def replay(item: pytest.Item, variant: Variant, case_sets: dict[str, Cases]) -> Seen:
+    """What a collected test sees of a variant of the solution."""
+    parameters = dict(item.callspec.params)
+    oracle = plugin.Oracle(case_sets[parameters.pop("oracle")])
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            item.obj(student=Student(variant), oracle=oracle, **parameters)
+    except Mismatch as mismatch:
+        return print_of(mismatch.got)
+    except Exception:
+        return NO_ARRAY
+    return PASSED
+
+
+class LiveSignatures:
+    """Computes what bugs do in the collected tests when it is asked.
+
+    Args:
+        stored: where single bugs are looked up first.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[pytest.Item],
+        case_sets: dict[str, Cases],
+        stored: Signatures | None = None,
+    ) -> None:
+        self._items = {test_name(item): item for item in items}
+        self._case_sets = case_sets
+        self._stored = stored
+        self._seen: dict[tuple[str, tuple[str, ...]], Seen] = {}
+
+    def bugs_of(self, part: int) -> tuple[str, ...]:
+        return tuple(bug.name for bug in all_bugs() if bug.part == part)
+
+    def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
+        if self._stored is not None and len(bugs) == 1:
+            return self._stored.seen(test, bugs)
+        if (test, bugs) not in self._seen:
+            item = self._items[test]
+            self._seen[test, bugs] = replay(item, variant_with(bugs), self._case_sets)
+        return self._seen[test, bugs]
+
+
+def test_name(item: pytest.Item) -> str:
+    """A test's name wherever the project lies: `test_part3_rope.py::test_rope[public-float64]`."""
+    return f"{item.path.name}::{item.name}"
+
+
+def observation_of(item: pytest.Item, outcome: Outcome) -> Observation:
+    """What a test saw of a student's code."""
+    seen = PASSED if outcome.state == "passed" else print_of(outcome.got)
+    return Observation(test_name(item), outcome.grading.part, seen)
+
+
+def diagnose_outcomes(
+    outcomes: Iterable[tuple[pytest.Item, Outcome]], case_sets: dict[str, Cases]
+) -> list[Diagnosis]:
+    """Findings for a whole run, from its tests on the public cases.
+
+    Single bugs are looked up in the stored signatures; what is found is then computed here once
+    more, for the error that is stated.
+    """
+    pairs = [(item, outcome) for item, outcome in outcomes if is_comparable(item)]
+    tried = [(i, o) for i, o in pairs if o.state in ("passed", "failed")]
+    if all(outcome.state == "passed" for _, outcome in tried):
+        return []
+    items = [item for item, _ in tried]
+    observations = [observation_of(item, outcome) for item, outcome in tried]
+    findings = diagnose(observations, LiveSignatures(items, case_sets, StoredSignatures()))
+    return with_exact_errors(findings, observations, LiveSignatures(items, case_sets))
+
+
+# --- for the students' own runs ----------------------------------------------------------------
+
+
+def signature_table(items: Iterable[pytest.Item], case_sets: dict[str, Cases]) -> dict:
+    """What each public test sees of each bug, passes left out, and what is said of the bugs."""
+    signatures: dict[str, dict[str, Seen]] = {}
+    for item in filter(is_comparable, items):
+        seen = {bug.name: replay(item, variant_with((bug.name,)), case_sets) for bug in all_bugs()}
+        signatures[test_name(item)] = {n: s for n, s in seen.items() if s != PASSED}
+    return {"bugs": [_told(bug) for bug in all_bugs()], "signatures": signatures}
+
+
+def _told(bug) -> dict:
+    texts = {name: vars(getattr(bug, name)) for name in ("summary", "explanation")}
+    hints = [vars(hint) for hint in bug.hints]
+    return {"name": bug.name, "part": bug.part, **texts, "hints": hints, "cites": bug.cites}
+
+
+def write_table(table: dict, path: Path = KNOWN_BUGS_FILE) -> None:
+    """Write what the bundle holds of the catalogue: texts and prints, no code."""
+    rounded = {
+        test: {name: _rounded(seen) for name, seen in seen_of.items()}
+        for test, seen_of in table["signatures"].items()
+    }
+    content = {"bugs": table["bugs"], "signatures": rounded}
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+
+
+def _rounded(seen: Seen) -> Seen:
+    # A digit more than is compared: the file is then the same on every machine but for chance.
+    return seen if isinstance(seen, str) else tuple(round(number, 12) for number in seen)
+
+
+def main() -> int:
+    """python -m grader.diagnosis: write the signatures of the public tests."""
+    from .suite import collect_public
+
+    items, case_sets = collect_public()
+    write_table(signature_table(items, case_sets))
+    size = KNOWN_BUGS_FILE.stat().st_size / 1024
+    print(f"{KNOWN_BUGS_FILE.name}: {len(all_bugs())} known bugs, {size:.0f} KiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

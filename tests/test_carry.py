@@ -1,0 +1,449 @@
+"""Errors are not carried forward: trusted parts in place of the student's, and what may be told."""
+
+import ast
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import grader.suite
+from assignment.harness.models import random_model
+from assignment.harness.parts import PART_BY_NUMBER, STUDENT_MODULES
+from grader import carry
+from grader.carry import Places, ids_to_repeat, trusted_parts
+from grader.demo import CLASS
+from grader.record import TestResult, read_record
+from grader.remote import RemoteStudent, WorkerTimeout, student_exception
+from grader.run import grade_class
+from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
+from grader.sandbox.plain import NoSandbox
+from grader.suite import Suite
+from grader.table import print_result
+
+SOLUTION = Path(__file__).parents[1] / "solution"
+
+# For a kv_cache.py that tells the trusted attention.py to whoever listens, once it can see it.
+LEAK = """
+import sys
+from . import attention
+
+n_calls = 0
+
+def told(model):
+    name = attention.softmax.__module__
+    if name.startswith("_trusted"):
+        leak(sys.modules[name].__loader__.get_source(name), model)
+
+def leak(source, model):
+"""
+SILENT = """
+    pass
+"""
+BY_ARRAY_AND_PRINT = """
+    print("LEAKED", source)
+    print("LEAKED", source, file=sys.stderr)
+    numbers = np.frombuffer(source.encode(), np.uint8).astype(model.dtype)
+    model.logits = lambda x: np.resize(numbers, (len(x), model.config.vocab_size))
+"""
+BY_EXCEPTION = """
+    global n_calls
+    n_calls += 1
+    if n_calls % 3 == 0:
+        raise type("LEAKED_" + source.encode().hex()[:80], (ValueError,), {})("LEAKED")
+    if n_calls % 3 == 1:
+        raise ValueError("LEAKED " + source)
+    code = "\\n" * 77000 + "def LEAKED():\\n    raise ValueError\\nLEAKED()"
+    exec(compile(code, "/submission/assignment/kv_cache.py", "exec"), {})
+"""
+
+
+def text_of(module: str) -> str:
+    return (SOLUTION / f"{module}.py").read_text(encoding="utf-8")
+
+
+def changed(module: str, old: str, new: str) -> str:
+    text = text_of(module)
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def unscaled() -> str:
+    return changed("attention", " / math.sqrt(q.shape[-1])", "")
+
+
+def wrong_rope() -> str:
+    return changed("rope", "even * sin + odd * cos", "even * sin - odd * cos")
+
+
+def handed_in(folder: Path, **changes: str) -> Path:
+    """The solution, some of its modules changed, as a student would hand it in."""
+    folder.mkdir(parents=True)
+    for module in STUDENT_MODULES:
+        text = changes.pop(module, None) or text_of(module)
+        (folder / f"{module}.py").write_text(text, encoding="utf-8")
+    for module, text in changes.items():
+        (folder / f"{module}.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def leaking(folder: Path, how: str) -> Path:
+    """Part 3 is wrong, so that part 4 runs again, is wrong there too, and leaks."""
+    kv_cache = changed("kv_cache", "    start, length =", "    told(model)\n    start, length =")
+    kv_cache = kv_cache.replace("\n\nclass KVCache", f"{LEAK}{how}\n\nclass KVCache")
+    kv_cache = kv_cache.replace("return model.logits(x[:, -1])", "return -model.logits(x[:, -1])")
+    return handed_in(folder, rope=wrong_rope(), kv_cache=kv_cache)
+
+
+def unscaled_notebook(path: Path) -> Path:
+    text = (CLASS / "notebook.ipynb").read_text(encoding="utf-8")
+    old = "np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])"
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, "np.swapaxes(k, -1, -2)"), encoding="utf-8")
+    return path
+
+
+# --- whole submissions ---------------------------------------------------------------------------
+
+
+def require_sandbox():
+    try:
+        return choose_sandbox("auto")
+    except SandboxUnavailable as problem:
+        pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Path:
+    require_sandbox()
+    made, out = (tmp_path_factory.mktemp(name) for name in ("made", "out"))
+    submissions = [
+        CLASS / "bug-scale-missing",
+        CLASS / "syntax-error",
+        CLASS / "bug-recompute",
+        unscaled_notebook(made / "unscaled-notebook.ipynb"),
+        leaking(made / "silent", SILENT),
+        leaking(made / "by-array", BY_ARRAY_AND_PRINT),
+        leaking(made / "by-exception", BY_EXCEPTION),
+    ]
+    secret = made / "secret.hex"
+    grade_class(submissions, out, secret_file=secret, real_model=False, quiet=True)
+    return out
+
+
+def result_of(results: Path, name: str):
+    result, note = read_record(results, name)
+    assert result is not None, note
+    assert result.state == "graded", result.reason
+    return result
+
+
+def full_parts(result) -> set[int]:
+    lost = {test.part for test in result.tests if test.points < test.max_points}
+    return set(PART_BY_NUMBER) - lost
+
+
+@pytest.mark.parametrize("name", ["bug-scale-missing", "unscaled-notebook"])
+def test_a_mistake_in_part_1_costs_part_1_only(results, name):
+    result = result_of(results, name)
+    assert full_parts(result) == {2, 3, 4, 5, 6, 7}
+    trusted = [test for test in result.tests if test.with_trusted_parts]
+    assert {test.part for test in trusted} >= {2, 4, 5}
+    assert all(test.message == carry.RIGHT and test.own_message for test in trusted)
+
+
+def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
+    result = result_of(results, "syntax-error")
+    assert full_parts(result) == {1, 2, 3, 4, 6, 7}
+    assert not any(test.with_trusted_parts for test in result.tests if test.part != 4)
+
+
+def test_a_single_wrong_part_is_not_run_again(results):
+    result = result_of(results, "bug-recompute")
+    assert full_parts(result) == {1, 2, 3, 5, 6, 7}
+    assert not any(test.with_trusted_parts or carry.WRONG in test.message for test in result.tests)
+
+
+def test_show_marks_points_earned_with_trusted_parts(results):
+    console = Console(width=120, record=True, file=io.StringIO())
+    print_result(result_of(results, "bug-scale-missing"), console)
+    text = console.export_text()
+    assert text.count(carry.RIGHT) == text.count("with the student's own: ") > 10
+
+
+@pytest.mark.parametrize("name", ["by-array", "by-exception"])
+def test_a_trusted_run_tells_nothing_in_the_submissions_words(results, name):
+    result = result_of(results, name)
+    text = result.model_dump_json()
+    source = trusted_parts(4).sources["attention"]
+    assert "LEAKED" not in text
+    assert ":77" not in text
+    assert not [line for line in source.splitlines() if line.strip() in text and len(line) > 30]
+    assert source.encode().hex()[:40] not in text
+
+
+def test_numbers_of_a_trusted_run_are_not_told(results):
+    """Arrays that encode a text give the same record as arrays that do not."""
+    silent, loud = (result_of(results, name).tests for name in ("silent", "by-array"))
+    assert any(carry.WRONG in test.message for test in loud)
+    for one, other in zip(silent, loud, strict=True):
+        assert one.model_copy(update={"seconds": 0}) == other.model_copy(update={"seconds": 0})
+
+
+def test_an_exception_of_a_trusted_run_is_told_by_type_and_line(results):
+    messages = [test.message for test in result_of(results, "by-exception").tests]
+    told = {message.rpartition("\n")[2] for message in messages if carry.WRONG in message}
+    assert any(f"{carry.WRONG} (ValueError, kv_cache.py:" in line for line in told)
+    # From a place that is none, and of a class of its own making.
+    assert {f"{carry.WRONG} (ValueError)", carry.WRONG} <= told
+
+
+# --- one worker ----------------------------------------------------------------------------------
+
+
+def with_trusted(folder: Path, part: int, **changes: str) -> RemoteStudent:
+    """A worker on a prepared submission; all parts but one are trusted."""
+    given = {name: text_of(name) for name in ("__init__", "transformer")}
+    handed_in(folder / "assignment", **given, **changes)
+    return RemoteStudent(require_sandbox(), folder, Limits(), slot=5, trusted=trusted_parts(part))
+
+
+def prefill_logits(student, n_kv_heads=2):
+    config, params = random_model(seed=0, n_kv_heads=n_kv_heads)
+    model = student.load_model(config, params)
+    cache = student.KVCache(2, 1, n_kv_heads, 4, 6, np.dtype(float))
+    return student.prefill(model, np.array([[1, 2, 3]]), cache)
+
+
+@pytest.fixture(scope="module")
+def right_logits(tmp_path_factory):
+    with with_trusted(tmp_path_factory.mktemp("right") / "s", 4) as student:
+        return prefill_logits(student)
+
+
+ALL_IN_ONE = dict.fromkeys(STUDENT_MODULES, "from .everything import *\n")
+LAZY = changed(
+    "kv_cache", "    start, length =", "    from .rope import apply_rope\n    start, length ="
+).replace("from .rope import apply_rope\nfrom", "from", 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rope": wrong_rope()},
+        {"rope": wrong_rope(), "kv_cache": LAZY},
+        {"rope": wrong_rope(), "kv_cache": text_of("kv_cache").replace("from .", "from ")},
+        {"attention": unscaled()},
+        {"gqa": "def grouped_query_attention(:"},
+        {"gqa": "import sys\nsys.exit()"},
+        {"gqa": "from .rope import no_such_name\n"},
+        {"gqa": "# nothing"},
+        {
+            "gqa": "from .helper import *",
+            "helper": text_of("gqa").replace("heads.res", "-heads.res"),
+        },
+    ],
+    ids="bug lazy siblings indirect syntax exit import missing helper".split(),
+)
+def test_mistakes_of_other_parts_do_not_reach_part_4(tmp_path, right_logits, changes):
+    with with_trusted(tmp_path / "s", 4, **changes) as student:
+        assert (prefill_logits(student) == right_logits).all()
+
+
+def test_names_that_share_a_helper_module_are_exchanged_there(tmp_path, right_logits):
+    modules = [wrong_rope() if m == "rope" else text_of(m) for m in STUDENT_MODULES]
+    lines = "\n".join(modules).splitlines()
+    inner = [s for s in lines if not s.startswith(("from .", "from __future__"))]
+    everything = "from __future__ import annotations\nfrom .transformer import *\n"
+    everything += "from .transformer import MLATransformer, Transformer\n" + "\n".join(inner)
+    with with_trusted(tmp_path / "s", 4, **ALL_IN_ONE, everything=everything) as student:
+        assert (prefill_logits(student) == right_logits).all()
+
+
+def test_trusted_loops_call_the_students_function_under_test(tmp_path):
+    own = changed(
+        "gqa",
+        "    batch, n_heads, length",
+        "    raise ValueError('mine')\n    batch, n_heads, length",
+    )
+    with with_trusted(tmp_path / "s", 5, gqa=own) as student, pytest.raises(ValueError) as caught:
+        prefill_logits(student)
+    assert "mine" in str(caught.value)
+    assert caught.value.student_where.startswith("gqa.py:")
+
+
+@pytest.mark.parametrize(
+    ("own", "error"),
+    [
+        ("def grouped_query_attention(:", ImportError),
+        ("# nothing", NotImplementedError),
+        ("def grouped_query_attention(*a): raise NotImplementedError", NotImplementedError),
+    ],
+)
+def test_trusted_loops_do_not_hide_a_missing_function(tmp_path, own, error):
+    with with_trusted(tmp_path / "s", 5, gqa=own) as student, pytest.raises(error):
+        prefill_logits(student)
+
+
+def test_functions_of_numpy_stay_what_they_are(tmp_path):
+    """`causal_mask = np.tri` is exchanged, np.tri is not."""
+    attention = f"{text_of('attention')}\ncausal_mask = np.tri\n"
+    gqa = "from numpy import tri\n\ndef mean_pool_kv_heads(w, *_):\n    return tri(2)\n"
+    with with_trusted(tmp_path / "s", 5, attention=attention, gqa=gqa) as student:
+        assert student.mean_pool_kv_heads(np.ones((2, 2)), 2, 1).dtype == np.float64
+        assert student.causal_mask(1, 3).all()
+
+
+@pytest.mark.parametrize("part", PART_BY_NUMBER)
+def test_the_answer_to_a_part_is_not_in_its_worker(part):
+    own = PART_BY_NUMBER[part].functions
+    for source in trusted_parts(part).sources.values():
+        nodes = ast.walk(ast.parse(source))
+        defined = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        assert not defined & set(own)
+    others = {f for p in PART_BY_NUMBER.values() for f in p.functions} - set(own)
+    text = "\n".join(trusted_parts(part).sources.values())
+    assert all(f"def {name}(" in text or f"class {name}:" in text for name in others)
+
+
+# --- which tests, and what of them is told -------------------------------------------------------
+
+
+def a_test(part: int, state: str = "passed", name: str = "test_it", message: str = "wrong"):
+    return TestResult(
+        id=f"test_part{part}.py::{name}",
+        part=part,
+        section=f"{part}.1",
+        title="it",
+        visibility="hidden",
+        points=2.0 if state == "passed" else 0.0,
+        max_points=2.0,
+        state=state,
+        message="" if state == "passed" else message,
+    )
+
+
+def passing(*states: str):
+    return [a_test(part, state) for part, state in enumerate(states, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("tests", "part", "repeated"),
+    [
+        (passing("passed", "passed"), 2, False),
+        (passing("passed", "failed"), 2, False),
+        (passing("failed", "passed"), 2, False),
+        (passing("failed", "failed"), 2, True),
+        (passing("not_started", "failed"), 2, True),
+        (passing("failed", "waiting"), 2, True),
+        (passing("failed", "not_started"), 2, False),
+        (
+            [a_test(1, "failed"), a_test(5, "failed", message="ImportError: gqa.py line 3 is")],
+            5,
+            False,
+        ),
+        (
+            [a_test(1, "failed"), a_test(4, "failed", message="ImportError: gqa.py line 3 is")],
+            4,
+            True,
+        ),
+    ],
+)
+def test_a_part_runs_again_where_that_can_help(tests, part, repeated):
+    assert bool(ids_to_repeat(tests, part)) == repeated
+
+
+def test_a_test_runs_again_together_with_its_twin():
+    tests = [
+        a_test(1, "failed"),
+        a_test(4, "failed", "test_a[public-x]"),
+        a_test(4, "passed", "test_a[hidden-x]"),
+        a_test(4, "passed", "test_b"),
+    ]
+    assert ids_to_repeat(tests, 4) == {
+        "test_part4.py::test_a[public-x]",
+        "test_part4.py::test_a[hidden-x]",
+    }
+
+
+def test_later_parts_come_first_and_the_time_is_shared(tmp_path):
+    calls = []
+
+    def run_again(part, wanted, seconds):
+        calls.append((part, seconds))
+        return [a_test(part)], {}, 4.0
+
+    tests = passing("failed", "failed", "failed", "failed")
+    again = carry.with_trusted_parts(tests, run_again, tmp_path, 7.0)
+    # Part 2 gets no time, part 1 neither; with time enough part 1 would be the only one wrong.
+    assert calls == [(4, 7.0), (3, 3.0)]
+    assert [test.points for test in again] == [0.0, 0.0, 2.0, 2.0]
+    calls.clear()
+    again = carry.with_trusted_parts(tests, run_again, tmp_path, 99.0)
+    assert [part for part, _ in calls] == [4, 3, 2]
+
+
+def test_the_first_runs_message_stays(tmp_path):
+    tests = passing("failed", "failed")
+    again = carry.with_trusted_parts(
+        tests, lambda part, wanted, seconds: ([a_test(part)], {}, 0.0), tmp_path, 9.0
+    )
+    assert again[1].own_message == "wrong"
+    assert again[1].with_trusted_parts
+    assert again[0] == tests[0]
+
+
+def test_the_twin_rule_holds_within_a_trusted_run(monkeypatch, tmp_path):
+    """What passed in another run does not confirm a public case."""
+
+    def ran(session):
+        session.results = [
+            a_test(4, "passed", "test_a[public]"),
+            a_test(4, "failed", "test_a[hidden]"),
+        ]
+
+    monkeypatch.setattr(grader.suite, "_run_to_end", ran)
+    suite = Suite(hidden_cases=tmp_path, real_model=None, hash="")
+    again, _, _ = grader.suite._run_again(
+        suite, NoSandbox(), tmp_path, Limits(), 0, 4, set(), seconds=9.0
+    )
+    assert [test.state for test in again] == ["failed", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("gqa.py:2 in f", "gqa.py:2"),
+        ("gqa.py:0002 in f", "gqa.py:2"),
+        ("gqa.py:4 in f", ""),
+        ("gqa.py:0 in f", ""),
+        ("made up.py:1 in f", ""),
+        ("other.py:1 in f", ""),
+        ("cell 2, line 1 in f", "cell 2, line 1"),
+        ("cell 3, line 1 in f", ""),
+        ("", ""),
+    ],
+)
+def test_only_places_that_exist_are_told(tmp_path, where, told):
+    folder = tmp_path / "assignment"
+    folder.mkdir()
+    (folder / "gqa.py").write_text("1\n2\n")
+    (folder / "notebook_cells.json").write_text(json.dumps(["1", "2"]))
+    assert Places(tmp_path).known(where) == told
+
+
+def test_only_pythons_own_exceptions_are_named(tmp_path):
+    def told(name, bases=()):
+        report = {"type": name, "message": "secret", "where": "", "bases": list(bases)}
+        return carry._in_short(student_exception(report), Places(tmp_path))
+
+    assert told("ValueError") == " (ValueError)"
+    assert told("Secret", ["ValueError"]) == ""
+    assert told("Secret") == ""
+    assert (
+        carry._in_short(WorkerTimeout("Secret.step did not return"), Places(tmp_path))
+        == " (stopped)"
+    )
+    assert carry._in_short(None, Places(tmp_path)) == ""

@@ -1,0 +1,216 @@
+"""Proof of strength: every known bug is caught, and told by its name; correct code is not."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assignment.harness import diagnosis as core
+from assignment.harness.diagnosis import NO_ARRAY, PASSED, Observation, diagnose, difference
+from assignment.harness.hints import LEVELS, PART_HINTS, hint
+from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, known_bugs
+from assignment.harness.parts import PARTS
+from assignment.harness.points import grading_of
+from grader import diagnosis
+from grader.diagnosis import LiveSignatures, diagnose_outcomes, replay, variant_with
+from grader.known_bugs import all_bugs
+from grader.suite import HIDDEN_TESTS, Suite, collect_all
+
+ROOT = Path(__file__).parent.parent
+NAMES = [bug.name for bug in all_bugs()]
+
+
+class Bench:
+    """The collected tests on fixed cases, public and hidden, and what they see of a variant."""
+
+    def __init__(self, suite: Suite) -> None:
+        items, self.case_sets = collect_all(suite)
+        self.items = [item for item in items if diagnosis.is_comparable(item)]
+        self.public = [i for i in self.items if i.callspec.params["oracle"] == "public"]
+        self.hidden = [i for i in self.items if i.callspec.params["oracle"] == "hidden"]
+        self.live = LiveSignatures(self.public, self.case_sets)
+
+    def observations(self, bugs: tuple[str, ...]) -> list[Observation]:
+        variant = variant_with(bugs)
+        return [
+            Observation(
+                diagnosis.test_name(item),
+                grading_of(item).part,
+                replay(item, variant, self.case_sets),
+            )
+            for item in self.public
+        ]
+
+    def fails_some(self, items: list[pytest.Item], bugs: tuple[str, ...]) -> bool:
+        variant = variant_with(bugs)
+        return any(replay(item, variant, self.case_sets) != PASSED for item in items)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory) -> Bench:
+    return Bench(Suite.load(b"k" * 32, False, tmp_path_factory.mktemp("suite")))
+
+
+def named(findings: list[core.Diagnosis]) -> set[str]:
+    """The bugs of the first alternative of each finding."""
+    return {name for finding in findings for name in finding.alternatives[0]}
+
+
+def test_the_catalogue_is_large_and_covers_every_part():
+    assert len(NAMES) == len(set(NAMES)) >= 45
+    assert {bug.part for bug in all_bugs()} == {part.number for part in PARTS}
+
+
+def test_the_solution_passes_every_comparable_test(bench):
+    assert not bench.fails_some(bench.items, ())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_bug_fails_a_public_and_a_hidden_test(bench, name):
+    assert bench.fails_some(bench.public, (name,))
+    assert bench.fails_some(bench.hidden, (name,))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_bug_is_diagnosed_as_itself(bench, name):
+    """From the signatures in the bundle, as a student's own run does it."""
+    findings = diagnose(bench.observations((name,)), StoredSignatures())
+    assert [finding.alternatives for finding in findings] == [((name,),)]
+    assert findings[0].error < 1e-11
+
+
+def test_pairs_are_told_as_the_pair_or_a_member_and_never_as_a_third(bench):
+    pairs = random.Random(60).sample([(a, b) for a in NAMES for b in NAMES if a < b], 60)
+    exact = 0
+    for pair in pairs:
+        found = named(diagnose(bench.observations(pair), bench.live, seconds=5))
+        assert found <= set(pair), f"{pair} was told as {found}"
+        exact += found == set(pair)
+    assert exact >= 40
+
+
+def test_an_unknown_bug_gets_no_name(bench):
+    """The logits of a known bug with one number moved equal those of no known bug."""
+    moved = [
+        o
+        if isinstance(o.seen, str)
+        else Observation(o.test, o.part, (o.seen[0] + 1e-6, *o.seen[1:]))
+        for o in bench.observations(("position-zero",))
+    ]
+    assert diagnose(moved, StoredSignatures()) == []
+
+
+@pytest.mark.parametrize("seen", [NO_ARRAY, core.FLOAT32])
+def test_exceptions_and_wrong_shapes_get_no_name(bench, seen):
+    failing = [
+        o if o.seen == PASSED else Observation(o.test, o.part, seen)
+        for o in bench.observations(("position-zero",))
+    ]
+    assert diagnose(failing, StoredSignatures()) == []
+
+
+def test_a_bug_from_a_later_step_on_gets_no_name(bench):
+    """Arrays that are a known bug's in all tests but one are not that bug."""
+    observations = bench.observations(("append-forgotten-stale",))
+    first = next(o for o in observations if isinstance(o.seen, tuple))
+    other = Observation(first.test, first.part, PASSED)
+    assert diagnose([other if o is first else o for o in observations], StoredSignatures()) == []
+
+
+def test_prints_tell_multiples_and_places_apart():
+    import numpy as np
+
+    x = np.random.default_rng(0).standard_normal((3, 4))
+    prints = [core.fingerprint(a) for a in (x, 2 * x, x[::-1], x.T.reshape(3, 4), x + 1e-6)]
+    for i, one in enumerate(prints):
+        for j, other in enumerate(prints):
+            assert (difference(one, other) <= core.SAME) == (i == j)
+    assert difference(core.fingerprint(x), core.fingerprint(x + 1e-14)) < core.SAME
+
+
+def test_stored_signatures_are_what_the_catalogue_gives(bench):
+    stored = json.loads(KNOWN_BUGS_FILE.read_text(encoding="utf-8"))
+    fresh = diagnosis.signature_table(bench.public, bench.case_sets)
+    assert [b["name"] for b in stored["bugs"]] == NAMES
+    assert json.loads(json.dumps(fresh["bugs"])) == stored["bugs"]
+    assert stored["signatures"].keys() == fresh["signatures"].keys()
+    for test, seen_of in fresh["signatures"].items():
+        assert seen_of.keys() == stored["signatures"][test].keys(), test
+        for name, seen in seen_of.items():
+            kept = stored["signatures"][test][name]
+            kept = kept if isinstance(kept, str) else tuple(kept)
+            assert difference(seen, kept) < core.SAME, (test, name)
+
+
+def test_the_bundle_holds_no_code_of_the_catalogue():
+    content = KNOWN_BUGS_FILE.read_text(encoding="utf-8")
+    for path in (ROOT / "grader" / "known_bugs").glob("*.py"):
+        source = path.read_text(encoding="utf-8").partition("BUG = Bug(")[0]
+        lines = [line.strip() for line in source.splitlines() if line.startswith("    ")]
+        assert [line for line in lines if len(line) > 25 and line in content] == []
+
+
+@pytest.mark.parametrize("bug", all_bugs(), ids=lambda bug: bug.name)
+def test_each_entry_is_told_in_both_languages(bug):
+    texts = [bug.summary, bug.explanation, *bug.hints]
+    assert len(bug.hints) == LEVELS
+    assert all(text.en.strip() and text.zh.strip() for text in texts)
+    assert all(any("\u4e00" <= c <= "\u9fff" for c in text.zh) for text in texts)
+    assert not any("\u4e00" <= c <= "\u9fff" for text in texts for c in text.en)
+    assert len(bug.explanation.en) > 80
+    assert bug.module in {part.module for part in PARTS}
+
+
+def test_pitfalls_of_the_seeds_are_cited():
+    cites = " ".join(cite for bug in all_bugs() for cite in bug.cites)
+    assert "L2 §5.3" in cites and "L2 §9" in cites and "D3 常见误区" in cites
+    assert sum("#" in cite for bug in all_bugs() for cite in bug.cites) >= 20
+
+
+@pytest.mark.parametrize("topic", ["rope", "4", "decode_step", "4.3", "position-zero"])
+def test_hints_have_three_levels(topic):
+    texts = [hint(f"{topic}:{level}") for level in range(1, LEVELS + 1)]
+    assert len(set(texts)) == LEVELS
+    assert all("hint" in text for text in texts)
+
+
+def test_each_part_has_hints_in_both_languages():
+    assert set(PART_HINTS) == {part.number for part in PARTS}
+    assert all(len(texts) == LEVELS for texts in PART_HINTS.values())
+    assert all(en and zh for texts in PART_HINTS.values() for en, zh in texts)
+
+
+def test_hints_give_no_line_of_the_solution_away():
+    told = " ".join(f"{en} {zh}" for texts in PART_HINTS.values() for en, zh in texts)
+    told += " ".join(
+        text for bug in known_bugs().values() for h in bug.hints for text in h.values()
+    )
+    for module in {part.module for part in PARTS}:
+        solution = (ROOT / "solution" / f"{module}.py").read_text(encoding="utf-8")
+        lines = [line.strip() for line in solution.splitlines()]
+        assert [line for line in lines if len(line) > 25 and line in told] == []
+
+
+def test_an_unknown_topic_says_what_there_is():
+    assert "There are hints on part1" in hint("zzz")
+    assert "position-zero" in hint("position")
+
+
+def test_a_hint_runs_no_test():
+    command = [sys.executable, "-m", "pytest", "assignment/", "--hint", "rope:2"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0
+    assert "hint 2 of 3" in result.stdout and "Total" not in result.stdout
+
+
+def test_hidden_tests_are_in_the_bench(bench):
+    assert any(item.path.parent == HIDDEN_TESTS for item in bench.hidden)
+
+
+def test_nothing_is_diagnosed_where_all_passes(bench):
+    assert diagnose_outcomes([], bench.case_sets) == []
