@@ -107,7 +107,8 @@ def _print_verdicts(console: Console) -> bool:
     """Each submission's result beside what it should be; True when all agree."""
     console.rule("Verdicts")
     expected = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
-    table = Table("", "submission", "what it is", "expected", "found", box=None, pad_edge=False)
+    columns = ("", "submission", "what it is", "expected", "found", "told as")
+    table = Table(*columns, box=None, pad_edge=False)
     all_agree = True
     for name, entry in expected.items():
         result, note = read_record(RESULTS, name)
@@ -115,8 +116,10 @@ def _print_verdicts(console: Console) -> bool:
         all_agree &= agrees
         mark = Text("✓", style="green") if agrees else Text("✗", style="bold red")
         found = _in_words(lost_parts(result)) if result else note or "no result"
+        told = told_as(result) if result else ""
         what_it_should_lose = _in_words(set(entry["failing_parts"]))
-        table.add_row(mark, name, entry["verdict"], what_it_should_lose, Text(plain(found)))
+        row = (mark, name, entry["verdict"], what_it_should_lose, Text(plain(found)), told)
+        table.add_row(*row)
     console.print(table)
     return all_agree
 
@@ -128,12 +131,19 @@ def agrees_with(result: SubmissionResult, entry: dict) -> bool:
         result.state == entry["state"]
         and lost_parts(result) == set(entry["failing_parts"])
         and entry.get("message", "") in messages
+        and told_as(result) == entry.get("diagnosis", "")
     )
 
 
 def lost_parts(result: SubmissionResult) -> set[int]:
     """The parts in which a submission lost points."""
     return {test.part for test in result.tests if test.points < test.max_points}
+
+
+def told_as(result: SubmissionResult) -> str:
+    """The known bugs that a submission was found to equal, where that is certain."""
+    certain = [found.bugs[0] for found in result.diagnoses if len(found.bugs) == 1]
+    return ", ".join(" and ".join(names) for names in certain)
 
 
 def _in_words(parts: set[int]) -> str:
