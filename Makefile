@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint assignment clean
+.PHONY: demo test lint mutation assignment clean
 
 demo: $(VENV)/grader.installed
 	$(BIN)/python -m grader.demo
@@ -14,6 +14,11 @@ test: $(VENV)/test.installed
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# Half an hour: the mutants of solution/ that the tests do not kill, see docs/mutation.md.
+mutation: $(VENV)/test.installed
+	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.7'
+	$(BIN)/python benchmarks/mutation/run.py
 
 # After a change in solution/ or reference_model/: stubs, given files and golden data.
 assignment: $(VENV)/grader.installed

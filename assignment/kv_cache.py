@@ -97,7 +97,7 @@ def generate(
 
     Args:
         prompt: int (B, T).
-        max_new_tokens: how many tokens to make at most.
+        max_new_tokens: how many tokens to make at most, 1 or more.
         eos: the token that ends a row. A row that has ended is filled up with eos; generation
             stops as soon as every row has ended.
 

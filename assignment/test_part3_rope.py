@@ -52,7 +52,10 @@ def test_rope_at_position_zero(student):
     x = np.random.default_rng(0).standard_normal((2, 1, 6))
     got = student.apply_rope(x, np.array([0]))
     check_array(got, x, "apply_rope at position 0", ("head", "position", "feature"))
-    check_differs(student.apply_rope(x, np.array([1])), x, "apply_rope at position 1")
+    turned = student.apply_rope(x, np.array([1]))
+    check_differs(turned, x, "apply_rope at position 1")
+    with_theta = student.apply_rope(x, np.array([1]), 10000.0)
+    check_array(turned, with_theta, "apply_rope without theta, compared with theta = 10000")
 
 
 @graded("3.2", 3)

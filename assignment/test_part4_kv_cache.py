@@ -66,6 +66,11 @@ def test_cache_refuses_what_it_cannot_hold(student):
     full = "of a cache of max_len 3 that holds 2 positions"
     check_refused(lambda: cache.append(0, block, block), f"append of 2 positions {full}")
     check_refused(lambda: cache.truncate(3), f"truncate to 3 {full}")
+    check_refused(lambda: cache.truncate(-1), f"truncate to -1 {full}")
+    # One position too many is what numpy's broadcasting would swallow without an error.
+    one = block[:, :, :1]
+    cache.append(0, one, one)
+    check_refused(lambda: cache.append(0, one, one), "append of 1 position to a full cache")
 
 
 @graded("4.1", 3)
@@ -193,13 +198,25 @@ def test_decode_uses_the_cache(student, oracle):
     check_work_of_a_step(student, case)
 
 
-@graded("4.4", 2)
+@graded("4.4", 1.5)
 def test_generate(student, oracle):
     """generate makes the reference's greedy tokens, without the prompt."""
     case = oracle("generate/plain")
     model = student.load_model(case.config, case.params)
     got = student.generate(model, case.prompt, case.max_new_tokens)
     check_array(got, case.expected, "generate(model, prompt, 8)", ("batch", "step"))
+
+
+@graded("4.4", 0.5)
+def test_generate_goes_on(student, oracle):
+    """After the first of its tokens, generate makes the others: any prompt, any number."""
+    case = oracle("generate/plain")
+    model = student.load_model(case.config, case.params)
+    for done in range(1, case.max_new_tokens):
+        prompt = np.concatenate([case.prompt, case.expected[:, :done]], axis=1)
+        got = student.generate(model, prompt, case.max_new_tokens - done)
+        what = f"generate after {done} of {case.max_new_tokens} tokens"
+        check_array(got, case.expected[:, done:], what, ("batch", "step"))
 
 
 @graded("4.4", 0.5)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .harness.compare import check_array, check_differs, check_kind
-from .harness.models import POSITION_AXES, check_trace, new_latent_cache
+from .harness.compare import check_array, check_differs, check_kind, check_refused
+from .harness.models import POSITION_AXES, check_length, check_trace, new_latent_cache
 from .harness.points import graded
 from .harness.usage import LATENT, check_cache_is_used, check_work_of_a_step
 
@@ -65,7 +65,7 @@ def test_absorbed_equals_naive(student, seed, n_heads, key_len):
     check_array(absorbed, naive, f"mla_absorbed, compared with mla_naive, H = {n_heads}", HEAD_AXES)
 
 
-@graded("6.4", 1)
+@graded("6.4", 0.5)
 def test_latent_cache(student):
     """The cache returns all it holds, counts whole positions, and forgets what it truncates."""
     rng = np.random.default_rng(0)
@@ -81,6 +81,34 @@ def test_latent_cache(student):
             expected = (layer + 1) * latent[:, :end]
             check_array(latents, expected, f"latents {what}", ("batch", "position", "feature"))
             check_array(rope_keys, k_rope[:, :end], f"RoPE keys {what}")
+
+
+@graded("6.4", 0.25)
+def test_latent_cache_length_counts_whole_positions(student):
+    """length counts the positions that EVERY layer holds."""
+    cache = student.MLACache(2, 1, 4, 5, 2, np.dtype(float))
+    block = np.ones((1, 3, 5)), np.ones((1, 3, 2))
+    check_length(cache, 0, "of a new cache of 2 layers")
+    cache.append(0, *block)
+    check_length(cache, 0, "when only layer 0 of 2 holds 3 positions")
+    cache.append(1, *block)
+    check_length(cache, 3, "when both layers hold 3 positions")
+
+
+@graded("6.4", 0.25)
+def test_latent_cache_refuses_what_it_cannot_hold(student):
+    """More than max_len positions, or truncating to what it does not hold: ValueError."""
+    cache = student.MLACache(1, 1, 3, 5, 2, np.dtype(float))
+    latent, k_rope = np.ones((1, 3, 5)), np.ones((1, 3, 2))
+    cache.append(0, latent[:, :2], k_rope[:, :2])
+    holds_two = "of a cache of max_len 3 that holds 2 positions"
+    check_refused(lambda: cache.truncate(3), f"truncate to 3 {holds_two}")
+    check_refused(lambda: cache.truncate(-1), f"truncate to -1 {holds_two}")
+    latents, _ = cache.append(0, latent[:, 2:], k_rope[:, 2:])
+    check_array(latents, latent, "latents from append up to max_len")
+    # One position too many is what numpy's broadcasting would swallow without an error.
+    one_more = (latent[:, :1], k_rope[:, :1])
+    check_refused(lambda: cache.append(0, *one_more), "append of 1 position to a full cache")
 
 
 @graded("6.5", 1)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .harness.compare import check, check_array, check_refused
+from .harness.compare import check, check_array, check_differs, check_refused
 from .harness.points import graded
 
 AXES = ("row", "token")
@@ -25,13 +25,15 @@ def test_temperature(student, oracle, dtype):
     ("function", "sensible"), [("apply_temperature", 2), ("top_k", 1), ("top_p", 0.1)]
 )
 def test_senseless_settings(student, function, sensible):
-    """A temperature, k or p of 0 is refused with a ValueError."""
+    """A temperature, k or p of 0 or less, or a p above 1, is refused with a ValueError."""
     logits = np.array([[2.0, 1.0, 0.0]])
     got = getattr(student, function)(logits, sensible)
     only_the_best = np.array([[2.0, -np.inf, -np.inf]])
     expected = logits / 2 if function == "apply_temperature" else only_the_best
     check_array(got, expected, f"{function}(logits, {sensible})", AXES)
-    check_refused(lambda: getattr(student, function)(logits, 0), f"{function}(logits, 0)")
+    for senseless in (0, -1, 1.5) if function == "top_p" else (0, -1):
+        what = f"{function}(logits, {senseless})"
+        check_refused(lambda s=senseless: getattr(student, function)(logits, s), what)
 
 
 @graded("7.2", 0.5)
@@ -50,7 +52,7 @@ def test_top_p(student, oracle, dtype):
     check_array(student.top_p(case.logits, case.p), case.expected, f"top_p(logits, {case.p})", AXES)
 
 
-@graded("7.3", 1)
+@graded("7.3", 0.75)
 @given(
     seed=st.integers(0, 2**16),
     k=st.integers(1, 12),
@@ -67,6 +69,20 @@ def test_filters_keep_the_best(student, seed, k, p):
         got = getattr(student, name)(logits, setting)
         check_array(got, expected, f"{name}(logits, {setting:.3g})", AXES)
         check(got.max() == logits.max(), f"{name} lost the most likely token")
+
+
+@graded("7.3", 0.25)
+def test_filters_of_any_shape(student):
+    """(..., V): one row alone, or rows of rows; k = V and p = 1 keep everything."""
+    logits = np.random.default_rng(0).permutation(24).reshape(2, 3, 4) / 12
+    for name, setting, everything in (("top_k", 2, 4), ("top_p", 0.6, 1.0)):
+        function = getattr(student, name)
+        rows = function(logits.reshape(6, 4), setting)
+        alone = [function(row, setting) for row in logits.reshape(6, 4)]
+        check_array(np.stack(alone), rows, f"{name} of one row alone, compared with {name} of six")
+        check_differs(rows, logits.reshape(6, 4), f"{name} of six rows")
+        check_array(function(logits, setting), rows.reshape(2, 3, 4), f"{name} of logits (2, 3, 4)")
+        check_array(function(logits, everything), logits, f"{name}(logits, {everything})")
 
 
 def _nucleus_size(probabilities: np.ndarray, p: float) -> int:

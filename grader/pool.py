@@ -246,7 +246,8 @@ def _wait(running: dict[int, _Running], deadline_s: float) -> list[int]:
     """The sentinels of the children that ended or overstayed."""
     now = time.monotonic()
     next_deadline = min(child.started + deadline_s for child in running.values())
-    ready = connection.wait(list(running), timeout=max(0.0, next_deadline - now))
+    # A signal that comes between Python's last look and the wait would be seen only after it.
+    ready = connection.wait(list(running), timeout=min(1.0, max(0.0, next_deadline - now)))
     now = time.monotonic()
     overdue = [key for key, child in running.items() if now >= child.started + deadline_s]
     return list(dict.fromkeys([*ready, *overdue]))
