@@ -16,6 +16,7 @@ from assignment.harness.hints import LEVELS, PART_HINTS, hint
 from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, known_bugs
 from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
+from assignment.harness.student import NotStarted
 from grader import diagnosis
 from grader.diagnosis import LiveSignatures, diagnose_outcomes, replay, variant_with
 from grader.known_bugs import all_bugs
@@ -214,3 +215,28 @@ def test_hidden_tests_are_in_the_bench(bench):
 
 def test_nothing_is_diagnosed_where_all_passes(bench):
     assert diagnose_outcomes([], bench.case_sets) == []
+
+
+class Stubbed:
+    """The solution with one function that is not implemented."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._solution = variant_with(())
+
+    def call(self, name: str, args: tuple, kwargs: dict):
+        if name == self._name:
+            raise NotImplementedError(f"{name} is a stub")
+        return self._solution.call(name, args, kwargs)
+
+
+@pytest.mark.parametrize("name", [name for part in PARTS for name in part.functions])
+def test_each_stub_alone_is_reached_by_a_public_test(bench, name):
+    def reaches_the_stub(item) -> bool:
+        try:
+            replay(item, Stubbed(name), bench.case_sets)
+        except NotStarted as reached:
+            return reached.function == name
+        return False
+
+    assert any(reaches_the_stub(item) for item in bench.public)
