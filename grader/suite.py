@@ -32,7 +32,7 @@ from assignment.harness.parts import GIVEN_FILES
 from assignment.harness.points import grading_of
 
 from . import carry, golden, real_model
-from .diagnosis import diagnose_outcomes
+from .diagnosis import diagnose_outcomes, test_name
 from .errors import GraderError
 from .pool import SCRATCH_PREFIX
 from .record import DiagnosisRecord, TestResult
@@ -381,14 +381,14 @@ class TrustedSession(GradingSession):
         return True if unwanted else None
 
     def _wanted(self, item: pytest.Item) -> bool:
-        return _id_of(item) in self.wanted and super()._wanted(item)
+        return test_name(item) in self.wanted and super()._wanted(item)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         if call.excinfo is not None:
-            self.errors[_id_of(item)] = call.excinfo.value
+            self.errors[test_name(item)] = call.excinfo.value
         return (yield from super().pytest_runtest_makereport(item, call))
 
 
@@ -401,7 +401,7 @@ def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0)
     if item.stash.get(OUT_OF_BUDGET, False) and state == FAILED:
         state = "out_of_time"
     return TestResult(
-        id=_id_of(item),
+        id=test_name(item),
         part=grading.part,
         section=grading.section,
         title=grading.title,
@@ -415,10 +415,6 @@ def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0)
         tolerance=outcome.tolerance if outcome else None,
         seconds=seconds,
     )
-
-
-def _id_of(item: pytest.Item) -> str:
-    return f"{item.path.name}::{item.name}"
 
 
 def _visibility(item: pytest.Item) -> str:
