@@ -10,7 +10,7 @@ import numpy as np
 
 import reference_model as reference
 
-from .decode import llama_config
+from .decode import end_rows, llama_config
 from .draw import Draw
 
 Fields = dict[str, Any]
@@ -56,8 +56,30 @@ def rollback(draw: Draw) -> Fields:
     }
 
 
+def long_generation(draw: Draw) -> Fields:
+    """Three hundred tokens of a model that counts: token i is followed by token i + 1.
+
+    Nothing of attention shows here, only where a generation ends; the answer is known without a
+    run, and the model is so small that even explicit loops make that many tokens in time.
+    """
+    vocab_size, n_tokens = 11, 300
+    sizes = {"n_layers": 1, "d_model": vocab_size, "head_dim": 2, "d_ff": 3}
+    config = llama_config(draw, n_heads=2, n_kv_heads=2) | sizes | {"vocab_size": vocab_size}
+    params = reference.init_llama(config, draw.seed())
+    params["embedding"] = np.eye(vocab_size)
+    params["lm_head"] = np.roll(np.eye(vocab_size), 1, axis=1)
+    params["layers.0.w_o"] = np.zeros_like(params["layers.0.w_o"])
+    params["layers.0.w_down"] = np.zeros_like(params["layers.0.w_down"])
+    prompt = draw.rng.integers(vocab_size, size=(1, 3))
+    tokens = (prompt[:, -1:] + 1 + np.arange(n_tokens)) % vocab_size
+    eos = int(tokens[0, 4])
+    fields = {"config": config, "params": params, "prompt": prompt, "eos": eos}
+    return fields | {"expected": tokens, "until_eos": end_rows(tokens, eos)}
+
+
 BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     "long/mha": partial(long_decode, n_heads=9, n_kv_heads=9),
     "long/gqa": partial(long_decode, n_heads=8, n_kv_heads=4),
     "rollback": rollback,
+    "long/generation": long_generation,
 }

@@ -1,5 +1,6 @@
-"""Long decodes and rollbacks on the hidden cases."""
+"""Long decodes, long generations and rollbacks on the hidden cases."""
 
+from assignment.harness.compare import check_array
 from assignment.harness.models import (
     check_decode,
     check_grouped_decode,
@@ -36,3 +37,16 @@ def test_rollback(student, oracle):
     check_length(cache, start + case.kept, "after truncate")
     got = [student.decode_step(model, token, cache) for token in case.continuation.T]
     check_trace(got, case.decode_logits, "the logits after a rollback")
+
+
+@graded("4.4", 2)
+def test_long_generation(student, oracle):
+    """Three hundred tokens; and the same room when the text ends after a few."""
+    case = oracle("long/generation")
+    model = student.load_model(case.config, case.params)
+    n_tokens = case.expected.shape[1]
+    got = student.generate(model, case.prompt, n_tokens)
+    check_array(got, case.expected, f"generate(model, prompt, {n_tokens})", ("batch", "step"))
+    got = student.generate(model, case.prompt, n_tokens, eos=case.eos)
+    what = f"generate(model, prompt, {n_tokens}, eos={case.eos})"
+    check_array(got, case.until_eos, what, ("batch", "step"))

@@ -29,8 +29,8 @@ def apply_rope(x: np.ndarray, positions: np.ndarray, theta: float = 10000.0) -> 
 
     Args:
         x: (..., T, d_h), for instance (B, H, T, d_h) or (B, T, d_h).
-        positions: int (T,), or (B, T) when the rows of a batch sit at different positions
-            (then x starts with the axis B). They need not start at 0 nor be consecutive.
+        positions: int (T,), or (B, T) when the rows of a batch sit at different positions; x is
+            then (B, H, T, d_h) or (B, T, d_h). They need not start at 0 nor be consecutive.
 
     Returns:
         The shape and dtype of x; x itself is left as it was.
