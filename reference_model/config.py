@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from math import prod
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -57,6 +58,26 @@ class ModelConfig:
         if self.rope_scaling is not None:
             _require_llama3_scaling(self.rope_scaling)
 
+    def n_params(self) -> int:
+        """All numbers of the model (L2 §4.2)."""
+        return sum(prod(shape) for shape in param_shapes(self).values())
+
+    def matmul_params(self) -> int:
+        """Numbers that every token is multiplied by: not the norms, not the table (L2 §1.8, §4.2).
+
+        With tied weights the table is multiplied as lm_head, and counts.
+        """
+        matrices = sum(
+            prod(shape)
+            for name, shape in param_shapes(self).items()
+            if len(shape) == 2 and name != "embedding"
+        )
+        return matrices + (self.vocab_size * self.d_model if self.tied else 0)
+
+    def kv_bytes_per_token(self, bytes_per_number: int = 2) -> int:
+        """K and V of one token in all layers (L2 §5.5)."""
+        return 2 * self.n_layers * self.n_kv_heads * self.head_dim * bytes_per_number
+
     def to_dict(self) -> dict[str, Any]:
         """The plain dict of this config; `rope_scaling` appears only when it is set."""
         plain = asdict(self)
@@ -96,6 +117,10 @@ class MLAConfig:
             _require_positive_integers(self, ["query_latent_dim"])
         _require_positive_numbers(self, ["rope_theta", "norm_eps", "latent_norm_eps"])
         _require_even(self, "rope_dim")
+
+    def kv_bytes_per_token(self, bytes_per_number: int = 2) -> int:
+        """Latent and RoPE key of one token in all layers (L2 §6.4)."""
+        return self.n_layers * (self.latent_dim + self.rope_dim) * bytes_per_number
 
     def to_dict(self) -> dict[str, Any]:
         """The plain dict of this config."""

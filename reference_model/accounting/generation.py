@@ -1,0 +1,27 @@
+"""What a generated text costs with a cache and without (L2 §5.1, §5.4)."""
+
+from __future__ import annotations
+
+from reference_model.config import ModelConfig
+
+from .operations import analytic_ops
+from .work import total
+
+
+def generation_flops(
+    config: ModelConfig, prompt: int, new_tokens: int, cached: bool, batch: int = 1
+) -> int:
+    """Useful FLOPs of generating `new_tokens`, lm_head for every token that goes through.
+
+    With a cache: the prefill gives the first token, then one decode step each. Without: a forward
+    pass over all of prompt and text so far for each (L2 exercise 6).
+    """
+    if cached:
+        steps = [(prompt, 0)] + [(1, prompt + done) for done in range(new_tokens - 1)]
+    else:
+        steps = [(prompt + done, 0) for done in range(new_tokens)]
+    return sum(_flops(config, batch, new, past) for new, past in steps)
+
+
+def _flops(config: ModelConfig, batch: int, new: int, past: int) -> int:
+    return total(analytic_ops(config, batch, new, past).values()).useful_flops
