@@ -17,14 +17,19 @@ from rich.text import Text
 
 from grader.errors import GraderError
 from grader.pool import usable_cores
+from grader.sandbox.limits import Limits, affordable_jobs, available_memory_mib
 from grader.seeds import load_secret, secret_path
 from grader.table import plain, say
 
 MIN_PYTHON = (3, 11)
 PACKAGES = ("numpy", "pytest", "hypothesis", "safetensors", "pydantic", "typer", "rich")
 FREE_DISK_MIB = 500
-MEMORY_PER_JOB_MIB = 1024
-_MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
+_MARKS = {
+    "ok": ("✓", "green"),
+    "info": ("–", "dim"),
+    "warn": ("!", "yellow"),
+    "fail": ("✗", "bold red"),
+}
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Check:
     """One line of the doctor's report; `remedy` says what to do about it."""
 
     name: str
-    state: Literal["ok", "warn", "fail"]
+    state: Literal["ok", "info", "warn", "fail"]
     found: str
     remedy: str = ""
 
@@ -44,6 +49,7 @@ def all_checks(out: Path, secret_file: Path | None = None) -> Iterator[Check]:
         yield _guarded(package, lambda package=package: _package(package))
     yield _guarded("test suite", _suite)
     yield _guarded("sandbox", _sandbox)
+    yield from _tiers()
     yield _guarded("seccomp filter", _seccomp)
     yield _guarded("secret seed file", lambda: _secret(secret_file))
     yield _guarded("real model", _real_model)
@@ -117,6 +123,20 @@ def _sandbox() -> Check:
         return Check("sandbox", "fail", str(problem), _bubblewrap_remedy())
 
 
+def _tiers() -> Iterator[Check]:
+    """Each kind of sandbox that could be asked for by name; one that works is enough."""
+    from grader.sandbox import TIERS, SandboxUnavailable
+
+    for name, tier in TIERS.items():
+        label = f"sandbox {name}"
+        try:
+            yield Check(label, "ok", tier.working().tier)
+        except SandboxUnavailable as problem:
+            yield Check(label, "info", f"not here: {problem}")
+        except Exception as problem:
+            yield Check(label, "warn", f"{type(problem).__name__}: {problem}")
+
+
 def _bubblewrap_remedy() -> str:
     if shutil.which("bwrap"):
         return ""
@@ -165,20 +185,16 @@ def _real_model() -> Check:
 
 def _cores_and_memory() -> Check:
     cores = usable_cores()
-    memory = _available_memory_mib()
+    memory, limits = available_memory_mib(), Limits()
     found = f"{cores} cores, {memory / 1024:.1f} GiB of memory available"
-    affordable = max(1, int(memory // MEMORY_PER_JOB_MIB))
+    affordable = affordable_jobs(limits, memory)
     if affordable < cores:
-        remedy = f"Use --jobs {affordable}: about 1 GiB for each submission graded at once."
+        remedy = (
+            f"{affordable} submissions are graded at once, as each may use {limits.memory_mib} MiB "
+            "(memory_mib in a file for --limits)."
+        )
         return Check("cores and memory", "warn", found, remedy)
     return Check("cores and memory", "ok", found)
-
-
-def _available_memory_mib() -> float:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) / 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
 
 
 def _disk(out: Path) -> Check:

@@ -343,6 +343,11 @@ class RemoteStudent:
         """Wall time spent waiting for this submission so far."""
         return self._spent
 
+    @property
+    def pid(self) -> int | None:
+        """The worker's process as this machine numbers it; None while there is no worker."""
+        return None if self._worker is None else self._worker.process.pid
+
     def close(self) -> None:
         self._stop()
 
@@ -586,7 +591,7 @@ def _own_exception(name: str, message: str, bases: list) -> Exception:
         if kind not in (None, Exception) and name.isidentifier():
             try:
                 return type(name, (StudentException, kind), {})(name, message)
-            except TypeError:
+            except (TypeError, ValueError):  # an ExceptionGroup wants exceptions, not a text
                 break
     return StudentException(name, message)
 

@@ -132,7 +132,7 @@ class Functions:
     def __init__(self) -> None:
         self._failed: dict[str, ImportProblem] = {}
         self._trusted: TrustedParts | None = None
-        self._cells: Notebook | None = None
+        self._cells: Notebooks | None = None
         self._cells_file = SUBMISSION / PACKAGE / "notebook_cells.json"
 
     def trust(self, sources: dict[str, str], own: list[str]) -> None:
@@ -149,8 +149,8 @@ class Functions:
     def find_own(self, name: str):
         """The student's own function, whatever is trusted."""
         cells = self._notebook()
-        if cells is not None and name in cells.namespace and name in cells.own:
-            return cells.namespace[name]
+        if cells is not None and name in cells.own:
+            return cells.own[name]
         module = self._module(MODULE_OF[name])
         try:
             return getattr(module, name)
@@ -162,17 +162,17 @@ class Functions:
         notes = self._cells.notes if self._cells else []
         return f" ({'; '.join(notes)})" if notes else ""
 
-    def import_all(self) -> dict[str, object]:
-        """Import what can be imported; the namespace of the notebook's cells, if there is one."""
+    def import_all(self) -> list[dict[str, object]]:
+        """Import what can be imported; the namespaces of the notebooks' cells."""
         cells = self._notebook()
         for module in dict.fromkeys(MODULE_OF.values()):
             with contextlib.suppress(ImportProblem):
                 self._module(module)
-        return cells.namespace if cells is not None else {}
+        return cells.namespaces if cells is not None else []
 
     def _notebook(self):
         if self._cells is None and self._cells_file.is_file():
-            self._cells = Notebook(json.loads(self._cells_file.read_text("utf-8")))
+            self._cells = Notebooks(json.loads(self._cells_file.read_text("utf-8")))
             self._cells.run()
         return self._cells
 
@@ -246,8 +246,8 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         if self._in_place:
             return
         self._in_place = True
-        cells = students.import_all()
-        self._exchange_in(cells, self.functions)
+        for cells in students.import_all():
+            self._exchange_in(cells, self.functions)
         for name, module in list(sys.modules.items()):
             if name.startswith(f"{PACKAGE}."):
                 self._exchange_everywhere(vars(module))
@@ -310,45 +310,36 @@ PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 NOT_PYTHON = re.compile(r"^(\s*)(?:[%!].*|\?.*|[\w.]+\?{1,2}\s*)$")
 
 
-class Notebook:
-    """Runs code cells one by one in one namespace, as a notebook's kernel does."""
+class Notebooks:
+    """A submission's notebooks, one or one a part: each has a namespace, all share the homework's
+    functions. A function belongs to the notebook of its part; elsewhere a copy of it is local."""
 
-    def __init__(self, cells: list[str]):
-        self._sources = cells
-        self.notes: list[str] = []
-        self.own: set[str] = set()
-        module = types.ModuleType(NOTEBOOK)
-        module.__package__ = PACKAGE
-        self.namespace = module.__dict__
+    def __init__(self, content: list):
+        parts = content if content and isinstance(content[0], dict) else [{"cells": content}]
+        self._notebooks = [Notebook(**part) for part in parts]
+        self._home = {name: n for n in self._notebooks for name in n.functions}
         self._stubs: dict[str, object] = {}
-        sys.modules[NOTEBOOK] = module
+        self.own: dict[str, object] = {}
+
+    @property
+    def namespaces(self) -> list[dict[str, object]]:
+        return [notebook.namespace for notebook in self._notebooks]
+
+    @property
+    def notes(self) -> list[str]:
+        return [note for notebook in self._notebooks for note in notebook.notes]
 
     def run(self) -> None:
         importlib.import_module(PACKAGE)
-        self.namespace["get_ipython"] = NoKernel
-        self.namespace["display"] = lambda *args, **kwargs: None
-        self._publish()
-        for number, source in enumerate(self._sources, start=1):
-            try:
-                self._run_cell(number, source)
-            except BaseException as error:
-                self.notes.append(f"cell {number} stopped with {type(error).__name__}")
-            self._publish()
+        for notebook in self._notebooks:
+            self._publish(notebook)
+        for notebook in self._notebooks:
+            for _ in notebook.run_cells():
+                self._publish(notebook)
 
-    def _run_cell(self, number: int, source: str) -> None:
-        tree = parse_cell(source, f"cell {number}")
-        for statement in tree.body if tree else []:
-            code = compile(ast.Module([statement], []), f"cell {number}", "exec")
-            try:
-                exec(code, self.namespace)
-            except ImportError as error:
-                # A plotting library that is absent here must not take the rest of the cell along.
-                if not isinstance(statement, ast.Import | ast.ImportFrom):
-                    raise
-                self.notes.append(f"cell {number}: {error}")
-
-    def _publish(self) -> None:
-        """Put what the cells defined into the stub modules, where `from .attention import` looks.
+    def _publish(self, notebook: "Notebook") -> None:
+        """Put what the cells defined into the stub modules, where `from .attention import` looks,
+        and into the other notebooks.
 
         A name the cells merely imported from a stub is not theirs.
         """
@@ -359,10 +350,58 @@ class Notebook:
                 continue
             if name not in self._stubs:
                 self._stubs[name] = getattr(module, name, None)
-            found = self.namespace.get(name)
-            if found is not None and found is not self._stubs[name]:
-                self.own.add(name)
+            found = notebook.namespace.get(name)
+            belongs_here = self._home.get(name, notebook) is notebook
+            if found is not None and found is not self._stubs[name] and belongs_here:
+                self._share(name, found)
+                self.own[name] = found
                 setattr(module, name, found)
+
+    def _share(self, name: str, found: object) -> None:
+        """Give a function to the notebooks that have no copy of their own."""
+        earlier = (None, self._stubs[name], self.own.get(name))
+        for namespace in self.namespaces:
+            if any(namespace.get(name) is known for known in earlier):
+                namespace[name] = found
+
+
+class Notebook:
+    """Runs code cells one by one in one namespace, as a notebook's kernel does."""
+
+    def __init__(self, cells: list[str], name: str = "", functions: list[str] | None = None):
+        self._sources = cells
+        self._behind = f" of {name}" if name else ""
+        self.functions = functions or []
+        self.notes: list[str] = []
+        module_name = f"{NOTEBOOK}_{name}" if name else NOTEBOOK
+        module = types.ModuleType(module_name)
+        module.__package__ = PACKAGE
+        self.namespace = module.__dict__
+        self.namespace["get_ipython"] = NoKernel
+        self.namespace["display"] = lambda *args, **kwargs: None
+        sys.modules[module_name] = module
+
+    def run_cells(self) -> Iterator[None]:
+        """Pauses behind each cell."""
+        for number, source in enumerate(self._sources, start=1):
+            name = f"cell {number}{self._behind}"
+            try:
+                self._run_cell(name, source)
+            except BaseException as error:
+                self.notes.append(f"{name} stopped with {type(error).__name__}")
+            yield
+
+    def _run_cell(self, name: str, source: str) -> None:
+        tree = parse_cell(source, name)
+        for statement in tree.body if tree else []:
+            code = compile(ast.Module([statement], []), name, "exec")
+            try:
+                exec(code, self.namespace)
+            except ImportError as error:
+                # A plotting library that is absent here must not take the rest of the cell along.
+                if not isinstance(statement, ast.Import | ast.ImportFrom):
+                    raise
+                self.notes.append(f"{name}: {error}")
 
 
 class NoKernel:

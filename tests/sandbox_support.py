@@ -1,11 +1,17 @@
-"""Tiny submissions for the tests of the sandbox and of the remote student."""
+"""Tiny submissions for the tests of the sandboxes and of the remote student, and each tier."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from grader.remote import Limits, RemoteStudent
 from grader.sandbox import SandboxUnavailable, choose_sandbox
+from grader.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
+from grader.sandbox.filters import load_filter
+from grader.sandbox.interpreter import interpreter_view
+from grader.sandbox.portable import Portable
+from grader.sandbox.runtime import runtime_for
 
 # `run` executes the text it is given and returns what that leaves in `answer`: a submission that
 # does whatever a test wants.
@@ -18,6 +24,30 @@ def run(source):
     exec(source, names)
     return names.get("answer")
 """
+
+AS_ROOT = os.geteuid() == 0
+USER_NAMESPACE, NO_LANDLOCK = "bubblewrap in a user namespace", "portable without Landlock"
+TIERS = ("bubblewrap", USER_NAMESPACE, "podman", "docker", "portable", NO_LANDLOCK)
+# These give a worker a file system of its own; the others show the host's, as far as it may read.
+OWN_FILES = ("bubblewrap", USER_NAMESPACE, "podman", "docker")
+
+
+def sandbox_of(tier: str):
+    """The sandbox of a name in TIERS; skips the test in one line where it does not work."""
+    if tier in ("portable", NO_LANDLOCK) and AS_ROOT and load_filter():
+        choose_sandbox("portable")  # it works for every root, so a failure is no reason to skip
+    try:
+        if tier == NO_LANDLOCK:
+            if not AS_ROOT:
+                pytest.skip("without Landlock the portable tier needs root")
+            return Portable(runtime_for(interpreter_view(), True), True, landlock=False)
+        if tier == USER_NAMESPACE:
+            choose_sandbox("bubblewrap")
+            program = bubblewrap_programs()[0]
+            return Bubblewrap(program, interpreter_view(), False, load_filter())
+        return choose_sandbox(tier)
+    except SandboxUnavailable as reason:
+        pytest.skip(f"{tier} does not work here: {reason}")
 
 
 def require_bubblewrap():
@@ -37,8 +67,8 @@ def write_submission(folder: Path, **modules: str) -> Path:
     return folder
 
 
-def start(folder: Path, sandbox, functions=("run",), **limits) -> RemoteStudent:
+def start(folder: Path, sandbox, functions=("run",), slot=3, **limits) -> RemoteStudent:
     """A student whose `functions` all live in attention.py."""
     return RemoteStudent(
-        sandbox, folder, Limits(**limits), slot=3, modules=dict.fromkeys(functions, "attention")
+        sandbox, folder, Limits(**limits), slot=slot, modules=dict.fromkeys(functions, "attention")
     )

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from sandbox_support import RUNNER, require_bubblewrap, start, write_submission
 
-from grader.sandbox import SandboxUnavailable, bubblewrap, choose_sandbox
+from grader import sandbox
+from grader.sandbox import SandboxUnavailable, bubblewrap, choose_sandbox, container
 from grader.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs, submission_files
 from grader.sandbox.config import worker_config
+from grader.sandbox.confine import landlock_version
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import (
     UnsafeInterpreter,
@@ -26,32 +28,94 @@ from grader.sandbox.process import Pipes, WorkerProcess, close_all
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.fixture
+def broken(monkeypatch):
+    """`broken(*names)`: these tiers do not work on this machine."""
+
+    def refuse(*names: str) -> None:
+        for name in names:
+            monkeypatch.setitem(sandbox.TIERS, name, Refusing(name))
+
+    return refuse
+
+
+class Refusing:
+    def __init__(self, name: str):
+        self._name = name
+
+    def working(self):
+        raise SandboxUnavailable(f"{self._name} has a bad day")
+
+
+class Working:
+    tier = "works"
+
+    @classmethod
+    def working(cls):
+        return cls()
+
+
 def test_an_unknown_name_is_refused():
-    with pytest.raises(SandboxUnavailable, match='no sandbox called "docker"'):
+    with pytest.raises(SandboxUnavailable, match='called "jail"; choose one of "auto", "bubblew'):
+        choose_sandbox("jail")
+
+
+def test_auto_takes_the_first_that_works_and_tries_no_other(broken, monkeypatch):
+    broken("bubblewrap", "podman")
+    monkeypatch.setitem(sandbox.TIERS, "docker", Working)
+    monkeypatch.setitem(sandbox.TIERS, "portable", None)
+    assert choose_sandbox("auto").tier == "works"
+
+
+def test_auto_never_gives_no_sandbox(broken):
+    broken(*sandbox.TIERS)
+    with pytest.raises(SandboxUnavailable) as caught:
+        choose_sandbox("auto")
+    told = str(caught.value)
+    assert [told.index(f"{name} has a bad day") for name in sandbox.TIERS] == sorted(
+        told.index(f"{name} has a bad day") for name in sandbox.TIERS
+    )
+    assert "ask for it by name: none" in told
+
+
+def test_a_tier_by_name_is_that_tier_or_nothing(broken):
+    broken("docker")
+    with pytest.raises(SandboxUnavailable, match="docker has a bad day"):
         choose_sandbox("docker")
 
 
-def test_auto_never_gives_no_sandbox(monkeypatch):
+@pytest.fixture
+def probing_anew():
+    for probe in (bubblewrap._working, container._working):
+        probe.cache_clear()
+    yield
+    for probe in (bubblewrap._working, container._working):
+        probe.cache_clear()
+
+
+def test_a_tier_is_tried_out_once_even_if_it_does_not_work(monkeypatch, probing_anew):
+    """A thousand submissions would else wait for a thousand refusals before the tier that works."""
+    asked = []
+    monkeypatch.setattr(bubblewrap, "bubblewrap_programs", lambda: asked.append(1) or [])
+    for _ in range(3):
+        with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed"):
+            choose_sandbox("bubblewrap")
+    assert asked == [1]
+
+
+def test_an_absent_bubblewrap_is_said(monkeypatch, probing_anew):
     monkeypatch.setattr(bubblewrap, "bubblewrap_programs", list)
-    bubblewrap._working.cache_clear()
-    try:
-        with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed; install"):
-            choose_sandbox("auto")
-    finally:
-        bubblewrap._working.cache_clear()
+    with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed; install"):
+        choose_sandbox("bubblewrap")
 
 
-def test_a_bubblewrap_that_fails_is_reported_with_its_words(monkeypatch, tmp_path):
+def test_a_bubblewrap_that_fails_is_reported_with_its_words(monkeypatch, tmp_path, probing_anew):
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setattr(bubblewrap, "bubblewrap_programs", lambda: [str(broken)])
-    bubblewrap._working.cache_clear()
-    try:
-        with pytest.raises(SandboxUnavailable, match="No permissions to create a new namespace"):
-            choose_sandbox("auto")
-    finally:
-        bubblewrap._working.cache_clear()
+    with pytest.raises(SandboxUnavailable, match="No permissions to create a new namespace"):
+        choose_sandbox("bubblewrap")
 
 
 def test_the_tier_says_when_there_is_no_filter():
@@ -87,22 +151,44 @@ def test_too_many_files_are_refused(tmp_path):
         submission_files(folder)
 
 
-def test_an_ordinary_user_gets_a_user_namespace(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "tier", "user"),
+    [
+        ("bubblewrap", "bubblewrap (user namespace)", 1000),
+        ("portable", "portable (this user, Landlock)", 65534),
+    ],
+)
+def test_an_ordinary_user_gets_a_sandbox_too(tmp_path, name, tier, user):
     """The same as user 65534, for whom folders closed to others are replaced where needed."""
     if os.geteuid() != 0:
         pytest.skip("the other tests already run as an ordinary user")
     require_bubblewrap()
+    if name == "portable" and not landlock_version():
+        pytest.skip("this kernel has no Landlock")
     folder = write_submission(tmp_path / "s", attention=RUNNER)
     paths = [*sys.path, str(ROOT), str(ROOT / "tests")]
     program = f"""
-import sys
+import os, sys
 sys.path[:] = {paths!r}
 from pathlib import Path
 from sandbox_support import start
 from grader.sandbox import choose_sandbox
 source = "import os; answer = [os.getuid(), np.arange(3).sum()]"
-with start(Path({str(folder)!r}), choose_sandbox("bubblewrap")) as student:
+with start(Path({str(folder)!r}), choose_sandbox({name!r})) as student:
     print(student.tier, *student.run(source))
+    forbidden_ones = [
+        "open({str(folder)!r} + '/assignment/attention.py', 'a')",
+        "open('/tmp/x', 'w')",
+        "open('/etc/passwd')",
+        "__import__('os').kill(-1, 9)",
+        f"__import__('os').kill({{os.getpid()}}, 9)",
+    ]
+    for forbidden in forbidden_ones:
+        try:
+            student.run(forbidden)
+            print("allowed:", forbidden)
+        except OSError:
+            pass
 """
     opened = opened_to_others([Path(sys.base_prefix), Path(sys.prefix), ROOT, folder])
     as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
@@ -110,7 +196,7 @@ with start(Path({str(folder)!r}), choose_sandbox("bubblewrap")) as student:
     ran = subprocess.run(
         [*command, sys.executable, "-B", "-c", program], capture_output=True, text=True
     )
-    assert ran.stdout == "bubblewrap (user namespace) 1000 3\n", ran.stderr
+    assert ran.stdout == f"{tier} {user} 3\n", ran.stderr
 
 
 def opened_to_others(folders: list[Path]) -> list[str]:
@@ -151,8 +237,7 @@ def test_without_a_sandbox_processes_end_with_the_worker(tmp_path):
 
 
 def test_the_filter_is_used():
-    sandbox = require_bubblewrap()
-    assert (load_filter() is None) == ("no syscall filter" in sandbox.tier)
+    assert (load_filter() is None) == ("no syscall filter" in require_bubblewrap().tier)
 
 
 class Leaky:

@@ -3,34 +3,59 @@
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from sandbox_support import RUNNER, require_bubblewrap, start, write_submission
+from safetensors.numpy import save
+from sandbox_support import (
+    AS_ROOT,
+    NO_LANDLOCK,
+    OWN_FILES,
+    RUNNER,
+    TIERS,
+    USER_NAMESPACE,
+    sandbox_of,
+    start,
+    write_submission,
+)
 
-from grader.sandbox.bubblewrap import FIRST_UID, Bubblewrap, bubblewrap_programs
-from grader.sandbox.filters import load_filter
-from grader.sandbox.interpreter import interpreter_view
+from grader.remote import Limits, RemoteStudent
+from grader.sandbox.bubblewrap import FIRST_UID
+from grader.sandbox.confine import landlock_version
 
-SANDBOX = require_bubblewrap()
-AS_ROOT = os.geteuid() == 0
-
-
-def in_user_namespace():
-    return Bubblewrap(bubblewrap_programs()[0], interpreter_view(), False, load_filter())
+REPOSITORY = Path(__file__).parent.parent
+BUBBLEWRAP = ("bubblewrap", USER_NAMESPACE)
+PORTABLE = ("portable", NO_LANDLOCK)
+REFUSALS = ("OSError", "PermissionError", "FileNotFoundError", "IsADirectoryError")
 
 
-@pytest.fixture(scope="module", params=["as this user", "in a user namespace"])
+class Explorer:
+    """Runs text in a sandbox: `explorer(source)` returns its `answer`."""
+
+    def __init__(self, tier: str, student):
+        self.tier = tier
+        self.student = student
+
+    def __call__(self, source: str):
+        return self.student.run(source)
+
+    @property
+    def by_landlock(self) -> bool:
+        """Whether Landlock is what hides files: such a worker cannot list a folder above them."""
+        return self.tier not in (*BUBBLEWRAP, NO_LANDLOCK) and landlock_version() > 0
+
+
+@pytest.fixture(scope="module", params=TIERS)
 def explorer(request, tmp_path_factory):
-    """`explorer(source)` runs text inside and returns its `answer`."""
     folder = write_submission(tmp_path_factory.mktemp("submission"), attention=RUNNER)
-    sandbox = SANDBOX if request.param == "as this user" else in_user_namespace()
-    with start(folder, sandbox, call_seconds=30) as student:
+    with start(folder, sandbox_of(request.param), call_seconds=30) as student:
         student.run("answer = 1")
-        yield student.run
+        yield Explorer(request.param, student)
 
 
 def refused(explorer, source: str) -> str:
@@ -42,45 +67,69 @@ def refused(explorer, source: str) -> str:
 
 def test_no_environment_no_arguments_no_home(explorer):
     assert explorer("import os; answer = dict(os.environ)") == {}
-    assert explorer("import os; answer = os.getcwd()") == "/tmp"
-    assert explorer("import os; answer = [os.path.exists(p) for p in ('/home', '/root')]") == [
-        False,
-        False,
-    ]
+    if explorer.tier in OWN_FILES:
+        assert explorer("import os; answer = os.getcwd()") == "/tmp"
+        asked = "import os; answer = [os.path.exists(p) for p in ('/home', '/root')]"
+        assert explorer(asked) == [False, False]
+    elif explorer.by_landlock:
+        assert refused(explorer, "import os; os.listdir('/home')") == "PermissionError"
+    assert refused(explorer, "open('/root/.bashrc')") in REFUSALS
 
 
 def test_the_root_folder_holds_only_what_a_worker_needs(explorer):
+    if explorer.by_landlock:
+        for folder in ("/", "/etc", "/dev", "/proc", "/sys", "/var/tmp"):
+            assert refused(explorer, f"import os; os.listdir({folder!r})") in REFUSALS
+    if explorer.tier not in BUBBLEWRAP:
+        pytest.skip("only bubblewrap shows a root folder of its own")
     assert set(explorer("import os; answer = os.listdir('/')")) <= {
         *("dev", "etc", "lib", "lib32", "lib64", "opt", "submission", "tmp", "usr")
     }
     assert explorer("import os; answer = os.listdir('/tmp') + os.listdir('/dev/shm')") == []
-    assert explorer("import os; answer = os.listdir('/submission')") == ["assignment"]
     assert explorer("import os; answer = sorted(os.listdir('/opt/worker'))") == [
         "wire.py",
         "worker.py",
     ]
 
 
+def test_the_submission_is_alone(explorer):
+    """Its own copy is all there is, and no other worker's can be read."""
+    assert explorer("import os, sys; answer = os.listdir(sys.path[-1])") == ["assignment"]
+    if explorer.tier in PORTABLE:
+        asked = "import os, sys; answer = os.stat(sys.path[-1] + '/..').st_mode & 0o7777"
+        assert explorer(asked) == (0o750 if AS_ROOT else 0o700)
+
+
 def test_no_file_inside_names_a_host_path(explorer):
     """Without /proc neither a command line nor the mount table can be read."""
-    assert refused(explorer, "open('/proc/1/cmdline').read()") == "FileNotFoundError"
-    assert refused(explorer, "open('/proc/self/mountinfo').read()") == "FileNotFoundError"
+    assert refused(explorer, "open('/proc/1/environ').read()") in REFUSALS
+    if explorer.tier in BUBBLEWRAP or explorer.by_landlock:
+        assert refused(explorer, "open('/proc/1/cmdline').read()") in REFUSALS
+        assert refused(explorer, "open('/proc/self/mountinfo').read()") in REFUSALS
+    if explorer.tier not in OWN_FILES:
+        return
     paths = explorer("import sys; answer = [*sys.path, sys.prefix, sys.executable, *sys.orig_argv]")
-    hidden = [str(Path.home()), str(Path(__file__).parent.parent), sys.prefix]
+    hidden = [str(Path.home()), str(REPOSITORY), sys.prefix]
     assert not [p for p in paths for h in hidden if h != "/usr" and h in p]
 
 
 def test_the_course_cannot_be_imported_or_found(explorer):
     for name in ("reference_model", "solution", "grader", "pytest", "pip", "safetensors"):
         assert refused(explorer, f"import {name}") == "ModuleNotFoundError"
-    installed = explorer(
-        "import os\n"
-        "ends = ('site-packages', 'dist-packages')\n"
-        "answer = [f for p, ds, fs in os.walk('/') if p.endswith(ends) for f in ds + fs]"
-    )
-    assert installed == []
-    repository = Path(__file__).parent.parent
-    assert explorer(f"import os; answer = os.path.exists({str(repository)!r})") is False
+    if explorer.tier in OWN_FILES:
+        installed = explorer(
+            "import os\n"
+            "ends = ('site-packages', 'dist-packages')\n"
+            "answer = [f for place in ('/usr', '/opt')\n"
+            "  for p, ds, fs in os.walk(place) if p.endswith(ends) for f in ds + fs]"
+        )
+        assert installed == []
+    if explorer.tier == NO_LANDLOCK:
+        return  # there the modes of the course's files are checked, see test_sandbox_portable.py
+    course = REPOSITORY / "solution" / "attention.py"
+    assert refused(explorer, f"open({str(course)!r})") in REFUSALS
+    if explorer.tier in OWN_FILES:
+        assert explorer(f"import os; answer = os.path.exists({str(REPOSITORY)!r})") is False
     found = explorer(
         "import os\n"
         "names = {'reference_model', 'solution', 'golden.py', 'skeleton.py', 'intake.py'}\n"
@@ -101,24 +150,36 @@ for fd in range(64):
 """
     kinds = explorer(source)
     # /dev/null, stdout and stderr (one pipe), and the two pipes of the protocol.
-    assert [fd for fd, _ in kinds[:3]] == [0, 1, 2]
+    assert [fd for fd, _ in kinds] == [0, 1, 2, *sorted(fd for fd, _ in kinds[3:])]
     assert [mode for _, mode in kinds[1:]] == [0o010000] * 4
 
 
 def test_nothing_can_be_written(explorer):
-    for path in ("/tmp/x", "/dev/shm/x", "/submission/x", "/x", "/opt/worker/x", "/usr/lib/x"):
-        assert refused(explorer, f"open({path!r}, 'w')") in ("OSError", "PermissionError")
-    assert refused(explorer, "open('/submission/assignment/attention.py', 'a')") in (
-        "OSError",
-        "PermissionError",
-    )
-    assert refused(explorer, "import os; os.mkdir('/tmp/x')") == "PermissionError"
+    """Not even by those who may see the folder: the host's /tmp is open to every user."""
+    folders = ["/tmp", "/dev/shm", "/var/tmp", "/dev/mqueue", "/submission", "/", "/opt/worker"]
+    folders += explorer("import os, sys; answer = [sys.path[-1], sys.path[1], os.getcwd()]")
+    for folder in folders:
+        assert refused(explorer, f"open({folder + '/grader-test'!r}, 'w')") in REFUSALS
+        assert refused(explorer, f"import os; os.mkdir({folder + '/grader-test'!r})") in REFUSALS
+    module = "sys.path[-1] + '/assignment/attention.py'"
+    assert refused(explorer, f"import sys; open({module}, 'a')") in REFUSALS
+    assert refused(explorer, f"import os, sys; os.truncate({module}, 0)") in REFUSALS
     assert refused(explorer, "import os; os.chmod('/tmp', 0o777)") == "PermissionError"
+    assert refused(explorer, "import os; os.chmod(os.getcwd(), 0o777)") == "PermissionError"
+
+
+def test_output_can_be_thrown_away(explorer):
+    """Honest programs do that. Without Landlock nothing at all can be opened for writing."""
+    source = "open('/dev/null', 'w').write('x'); answer = 1"
+    if explorer.tier == NO_LANDLOCK:
+        assert refused(explorer, source) == "PermissionError"
+    else:
+        assert explorer(source) == 1
 
 
 def test_every_namespace_is_the_sandboxs_own():
     """The filter hides most of what an inherited namespace would show, so ask for the options."""
-    options = SANDBOX._namespaces()
+    options = sandbox_of("bubblewrap")._namespaces()
     for name in ("pid", "net", "ipc", "uts", "cgroup-try"):
         assert f"--unshare-{name}" in options
     assert options[options.index("--cap-drop") + 1] == "ALL"
@@ -164,8 +225,9 @@ except RuntimeError:
 stop.set()
 answer = len(started)
 """
-    # A user namespace made by root leaves the kernel's user at root, which has no such limit.
-    if explorer("import os; answer = os.getuid()") == FIRST_UID + 3 or not AS_ROOT:
+    # A user namespace made by root leaves the kernel's user at root, which has no such limit, and
+    # an ordinary user's other programs would be counted in the portable tier.
+    if explorer("import os; answer = os.getuid()") == FIRST_UID + 3:
         assert 0 < explorer(source) < 10
 
 
@@ -182,14 +244,18 @@ def descendants(pid: int) -> list[int]:
     return [p for child in children for p in (int(child), *descendants(int(child)))]
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root gives each slot its own user")
-def test_as_root_each_slot_has_its_own_user(tmp_path):
-    folder = write_submission(tmp_path / "s", attention=RUNNER)
-    with start(folder, SANDBOX) as student:
-        student.run("answer = 1")
-        _, worker = descendants(student._worker.process.pid)
-        assert Path(f"/proc/{worker}").stat().st_uid == FIRST_UID + 3
-        assert student.run("import os; answer = os.getuid()") == FIRST_UID + 3
+def test_as_root_each_slot_has_its_own_user(explorer):
+    if not AS_ROOT or explorer.tier == USER_NAMESPACE:
+        pytest.skip("only root gives each slot its own user")
+    assert explorer("import os; answer = os.getuid()") == FIRST_UID + 3
+    outside = explorer.student._worker.process.pid
+    if explorer.tier in ("bubblewrap", *PORTABLE):
+        *_, worker = (outside, *descendants(outside))
+        assert Path(f"/proc/{worker}/cmdline").read_text()
+        status = Path(f"/proc/{worker}/status").read_text()
+        assert f"Uid:\t{FIRST_UID + 3}\t{FIRST_UID + 3}" in status
+        assert "CapEff:\t0000000000000000" in status
+        assert "CapPrm:\t0000000000000000" in status
 
 
 def test_limits_are_in_force_and_cannot_be_raised(explorer):
@@ -201,7 +267,8 @@ answer = {n: resource.getrlimit(getattr(resource, "RLIMIT_" + n)) for n in names
     found = explorer(source)
     assert found["AS"] == (2048 << 20,) * 2
     assert found["CPU"] == (120, 120)
-    assert found["NPROC"] == (8, 8)
+    if AS_ROOT or explorer.tier in OWN_FILES:
+        assert found["NPROC"] == (8, 8)
     assert found["FSIZE"] == (16 << 20,) * 2
     assert found["NOFILE"] == (64, 64)
     assert found["CORE"] == (0, 0)
@@ -258,29 +325,80 @@ for *numbers, args, name in calls:
     assert [r for r in results if r[1] != -1 or r[2] not in (eperm, enosys)] == []
 
 
-def test_the_parent_cannot_be_reached_by_a_signal(explorer):
-    assert explorer("import os; answer = [os.getpid(), os.getppid()]") == [2, 1]
-    assert refused(explorer, f"import os; os.kill({os.getpid()}, 0)") == "ProcessLookupError"
-    with contextlib.suppress(PermissionError):
+def test_no_other_process_can_be_reached_by_a_signal(explorer):
+    if explorer.tier in BUBBLEWRAP:
+        assert explorer("import os; answer = [os.getpid(), os.getppid()]") == [2, 1]
+    gone = ("ProcessLookupError", "PermissionError")
+    assert refused(explorer, f"import os; os.kill({os.getpid()}, 0)") in gone
+    with contextlib.suppress(PermissionError, ProcessLookupError):
         # Where the first process is this user's, the kernel ignores a signal to it from inside.
         explorer("import os; os.kill(1, 9)")
+    with contextlib.suppress(PermissionError, ProcessLookupError):
+        explorer("import os; os.kill(-1, 9)")
     assert explorer("answer = 1") == 1
+
+
+def test_in_the_portable_tier_no_other_process_can_be_touched(explorer):
+    if explorer.tier not in PORTABLE:
+        pytest.skip("elsewhere there is no other process")
+    pid = os.getpid()
+    refused_calls = {
+        "a signal from a descriptor": f"import fcntl; fcntl.fcntl(3, fcntl.F_SETOWN, {pid})",
+        "another's limits": f"import resource; resource.prlimit({pid}, resource.RLIMIT_CPU)",
+        "another's processors": f"import os; os.sched_setaffinity({pid}, [0])",
+        "another program": "import os; os.execv('/bin/true', ['true'])",
+        "another user": "import os; os.setuid(os.getuid())",
+        "a lock": "import fcntl; fcntl.lockf(3, fcntl.LOCK_EX)",
+    }
+    for source in refused_calls.values():
+        assert refused(explorer, source) == "PermissionError"
+    assert explorer("import fcntl; answer = fcntl.fcntl(1, fcntl.F_GETFD)") >= 0
+
+
+def test_prints_do_not_reach_the_protocol(explorer):
+    explorer("import os; os.write(1, b'to one. '); os.write(2, b'to two. '); print('printed')")
+    assert explorer("answer = 1") == 1
+    assert "to one. to two. printed" in explorer.student.output_tail()
 
 
 def test_stdin_is_empty(explorer):
     assert explorer("import os; answer = os.read(0, 10) == b''") is True
 
 
-def test_the_worker_dies_with_the_grader(tmp_path):
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_mapped_file_is_read_in_place(tier, tmp_path):
+    """Large files do not cross the pipe, and their paths stay unknown."""
+    weights = tmp_path / "weights.safetensors"
+    weights.write_bytes(save({"x": np.arange(5.0)}))
+    program = "import os\ndef total(params): return params['x'].sum(), params['x'].flags.writeable"
+    folder = write_submission(tmp_path / "s", attention=program)
+    modules = {"total": "attention"}
+    mapped = {"model": weights}
+    with RemoteStudent(sandbox_of(tier), folder, Limits(), 3, mapped, modules) as student:
+        assert student.total(student.mapped_params("model")) == (10.0, False)
+
+
+def wait_for_end(pid: int, seconds: float = 60) -> int:
+    """The status of a child; far below the processor time after which the kernel ends a worker."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        assert select.select([pidfd], [], [], seconds)[0], f"process {pid} still runs"
+    finally:
+        os.close(pidfd)
+    return os.waitpid(pid, 0)[1]
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "podman", "docker", "portable"])
+def test_the_worker_dies_with_the_grader(tier, tmp_path):
     """Killed without a chance to clean up, the grader leaves no worker behind."""
+    sandbox_of(tier)
     folder = write_submission(tmp_path / "s", attention=RUNNER)
     program = """
 import os, signal, sys, threading, time
 from pathlib import Path
 sys.path[:0] = [{root!r}, {tests!r}]
-from sandbox_support import start
-from grader.sandbox import choose_sandbox
-student = start(Path({folder!r}), choose_sandbox("bubblewrap"))
+from sandbox_support import choose_sandbox, start
+student = start(Path({folder!r}), choose_sandbox({tier!r}))
 student.run("answer = 1")
 pid = student._worker.process.pid
 from test_sandbox_isolation import descendants
@@ -292,15 +410,18 @@ print(pid, *descendants(pid), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     text = program.format(
-        root=str(Path(__file__).parent.parent), tests=str(Path(__file__).parent), folder=str(folder)
+        root=str(REPOSITORY), tests=str(Path(__file__).parent), folder=str(folder), tier=tier
     )
     # Orphans come to this process, so that it can wait for their end instead of guessing.
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     try:
         ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
-        outside, first, worker = map(int, ran.stdout.split())
-        for pid in (outside, first):
-            assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
-        assert not Path(f"/proc/{worker}").exists()
+        started = list(map(int, ran.stdout.split()))
+        assert started, ran.stderr
+        # Of bubblewrap's three the last is the child of another; the others come to this process.
+        for pid in started[: 2 if tier == "bubblewrap" else 1]:
+            ended = wait_for_end(pid)
+            assert tier in ("podman", "docker") or os.WTERMSIG(ended) == signal.SIGKILL
+        assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
     finally:
         ctypes.CDLL(None).prctl(36, 0, 0, 0, 0)

@@ -13,10 +13,11 @@ import secrets
 import select
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 
-from grader.sandbox.config import worker_config
+from grader.sandbox.base import SandboxUnavailable, probe_once
+from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
+from grader.sandbox.files import WORKER_FILES, submission_files, worker_source
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import (
     PACKAGES,
@@ -26,17 +27,9 @@ from grader.sandbox.interpreter import (
     interpreter_view,
 )
 from grader.sandbox.limits import Limits
-from grader.sandbox.process import Pipes, WorkerProcess, close_all, open_files
+from grader.sandbox.process import Pipes, WorkerProcess, close_all, first_words, open_files
 
-FIRST_UID = 64100
-MAX_FILES = 200
-MAX_SUBMISSION_BYTES = 32 << 20
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
-WORKER_FILES = ("worker.py", "wire.py")
-
-
-class SandboxUnavailable(Exception):
-    """No sandbox works here, or not for this; the text says what is missing and what helps."""
 
 
 class Bubblewrap:
@@ -50,8 +43,8 @@ class Bubblewrap:
         how = "root, uid per slot" if as_root else "user namespace"
         self.tier = f"bubblewrap ({how}{'' if syscall_filter else ', no syscall filter'})"
 
-    @staticmethod
-    def working() -> "Bubblewrap":
+    @classmethod
+    def working(cls) -> "Bubblewrap":
         """A sandbox tried out in this process; SandboxUnavailable says why there is none."""
         return _working()
 
@@ -96,18 +89,9 @@ class Bubblewrap:
             reply_fd=pipes.far_reply,
         )
         process, pidfd = self._start(config, {}, [], pipes, 10.0)
-        worker = WorkerProcess(process, *pipes.near, b"", pidfd)
-        try:
-            select.select([pipes.reply], [], [], 10.0)
-            said = _read_some(pipes.reply)
-            if not said:
-                worker.exit_reason()
-            heard = _read_some(pipes.output).decode("utf-8", "replace").strip()
-        finally:
-            worker.close()
+        said, heard = first_words(WorkerProcess(process, *pipes.near, b"", pidfd))
         if not said.startswith(b"ok ") or (self._as_root and said == b"ok 0"):
-            last = heard.splitlines()[-1] if heard else "it ended without a word"
-            raise SandboxUnavailable(f"{self._program} cannot start a worker: {last}")
+            raise SandboxUnavailable(f"{self._program} cannot start a worker: {heard}")
 
     def _identity(self, slot: int) -> dict:
         return {"uid": FIRST_UID + slot if self._as_root else None}
@@ -145,7 +129,7 @@ class Bubblewrap:
             os.close(info)
 
     def _options(self, files: dict[str, bytes], opened: list[int]) -> list[str]:
-        copies = {str(WORKER / name): _worker_source(name) for name in WORKER_FILES}
+        copies = {str(WORKER / name): worker_source(name) for name in WORKER_FILES}
         copies |= {f"/submission/{name}": content for name, content in files.items()}
         options = [*self._namespaces(), *self._file_system(), *_folders(copies)]
         for target, content in copies.items():
@@ -181,13 +165,13 @@ class Bubblewrap:
         return options
 
     def _environment(self) -> dict[str, str]:
-        wanted = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"}
+        wanted = dict(ENVIRONMENT)
         if self._view.library_path:
             wanted["LD_LIBRARY_PATH"] = self._view.library_path
         return wanted
 
 
-@cache
+@probe_once
 def _working() -> Bubblewrap:
     try:
         view = interpreter_view()
@@ -225,35 +209,10 @@ def bubblewrap_programs() -> list[str]:
     return programs
 
 
-def submission_files(submission: Path) -> dict[str, bytes]:
-    """The submission's Python files and notebook cells, read without following links.
-
-    They are copied into the sandbox: a worker sees no folder of the host, whoever owns it.
-    """
-    files, total = {}, 0
-    root = Path(submission)
-    for path in sorted(root.rglob("*")):
-        wanted = path.suffix == ".py" or path.name == "notebook_cells.json"
-        if not wanted or path.is_symlink() or not path.is_file():
-            continue
-        files[path.relative_to(root).as_posix()] = content = path.read_bytes()
-        total += len(content)
-        if len(files) > MAX_FILES or total > MAX_SUBMISSION_BYTES:
-            raise ValueError(
-                f"{root} holds more than {MAX_FILES} files or {MAX_SUBMISSION_BYTES >> 20} MiB"
-            )
-    return files
-
-
 def _folders(targets) -> list[str]:
     """Options that make the folders above `targets`; by itself bubblewrap makes them 0700."""
     folders = {folder for target in targets for folder in list(Path(target).parents)[:-1]}
     return [o for folder in sorted(folders) for o in ("--perms", "0755", "--dir", str(folder))]
-
-
-@cache
-def _worker_source(name: str) -> bytes:
-    return (Path(__file__).parent.parent / name).read_bytes()
 
 
 def _sealed(content: bytes, opened: list[int]) -> int:
@@ -277,9 +236,3 @@ def _inner_pidfd(info: int, seconds: float) -> int | None:
     with contextlib.suppress(ValueError, KeyError, OSError):
         return os.pidfd_open(json.loads(text)["child-pid"])
     return None
-
-
-def _read_some(fd: int) -> bytes:
-    with contextlib.suppress(BlockingIOError):
-        return os.read(fd, 1 << 16)
-    return b""

@@ -3,13 +3,22 @@
 import platform
 from pathlib import Path
 
-
-def blob_path(architecture: str) -> Path:
-    """Where the filter for an architecture (as `platform.machine()` calls it) is kept."""
-    return Path(__file__).with_name(f"seccomp_{architecture}.bpf")
+# "" is the allow-list that every tier uses; the others are laid over it, see seccomp.py.
+LAYERS = ("", "shared", "readonly")
 
 
-def load_filter() -> bytes | None:
+def blob_path(architecture: str, layer: str = "") -> Path:
+    """Where a filter for an architecture (as `platform.machine()` calls it) is kept."""
+    name = "_".join(filter(None, ("seccomp", architecture, layer)))
+    return Path(__file__).with_name(f"{name}.bpf")
+
+
+def load_filter(layer: str = "") -> bytes | None:
     """The compiled filter for this machine, or None when there is none for its architecture."""
-    path = blob_path(platform.machine())
+    path = blob_path(platform.machine(), layer)
     return path.read_bytes() if path.is_file() else None
+
+
+def profile_path(architecture: str) -> Path:
+    """Where the allow-list is kept as Docker and Podman read it."""
+    return Path(__file__).with_name(f"seccomp_{architecture}_container.json")

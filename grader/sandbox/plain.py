@@ -8,18 +8,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grader.sandbox.config import worker_config
+from grader.sandbox.config import ENVIRONMENT, worker_config
 from grader.sandbox.interpreter import packages_folder
-from grader.sandbox.limits import Limits
+from grader.sandbox.limits import PER_USER, Limits
 from grader.sandbox.process import Pipes, WorkerProcess, close_all, open_files
-
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"}
 
 
 class NoSandbox:
     """Runs workers as this user, outside any namespace."""
 
     tier = "none"
+
+    @classmethod
+    def working(cls) -> "NoSandbox":
+        return cls()
 
     def launch(
         self,
@@ -31,7 +33,7 @@ class NoSandbox:
     ) -> WorkerProcess:
         rlimits = limits.rlimits()
         # These count per user, so they would strike the person's other programs.
-        for shared in ("NPROC", "SIGPENDING", "MSGQUEUE"):
+        for shared in PER_USER:
             del rlimits[shared]
         data = open_files(mapped or {})
         pipes, nonce = Pipes(), secrets.token_bytes(8)

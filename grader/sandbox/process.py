@@ -3,9 +3,12 @@
 import contextlib
 import fcntl
 import os
+import select
 import signal
+import struct
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +17,11 @@ PIPE_BYTES = 1 << 20
 
 @dataclass
 class WorkerProcess:
-    """Pipes are non-blocking on our side. `nonce` is what the worker's first frame must carry."""
+    """Pipes are non-blocking on our side. `nonce` is what the worker's first frame must carry.
+
+    `stop` ends what a signal to the process does not reach (a container), `cleanup` removes what
+    the worker needed on disk; each is called once.
+    """
 
     process: subprocess.Popen
     request_fd: int
@@ -22,6 +29,8 @@ class WorkerProcess:
     output_fd: int
     nonce: bytes
     inner_pidfd: int | None = None
+    stop: Callable[[], None] | None = None
+    cleanup: Callable[[], None] | None = None
 
     def exit_reason(self, wait_seconds: float = 1.0) -> str:
         """How the worker ended, in words; "" while it is running. Does not reap it."""
@@ -57,6 +66,9 @@ class WorkerProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        for last in (self.stop, self.cleanup):
+            if last is not None:
+                last()
 
     def close(self) -> None:
         self.kill()
@@ -88,6 +100,34 @@ class Pipes:
     @property
     def far(self) -> tuple[int, int, int]:
         return self.far_request, self.far_reply, self.far_output
+
+
+def first_words(worker: WorkerProcess, seconds: float = 10.0) -> tuple[bytes, str]:
+    """What a worker that was started to be tried out answers, and the last line it printed."""
+    try:
+        select.select([worker.reply_fd], [], [], seconds)
+        said = _read_some(worker.reply_fd)
+        if not said:
+            worker.exit_reason()
+        heard = _read_some(worker.output_fd).decode("utf-8", "replace").strip()
+    finally:
+        worker.close()
+    # Docker ends what it has to say with a pointer to its manual.
+    lines = [line for line in heard.splitlines() if not line.startswith(("Run 'docker", "See '"))]
+    return said, next((line for line in reversed(lines) if line.strip()), "it ended without a word")
+
+
+def send_plan(fd: int, plan: bytes) -> None:
+    """Write a plan for confine.py into a new pipe, which holds it until the program reads."""
+    message = struct.pack("<I", len(plan)) + plan
+    if os.write(fd, message) != len(message):
+        raise OSError(f"a pipe of this system cannot hold the {len(message)} bytes of a plan")
+
+
+def _read_some(fd: int) -> bytes:
+    with contextlib.suppress(BlockingIOError):
+        return os.read(fd, 1 << 16)
+    return b""
 
 
 def open_files(paths: dict[str, Path]) -> dict[str, int]:

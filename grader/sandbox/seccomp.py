@@ -5,14 +5,20 @@ exist (ENOSYS, so that the C library falls back to older calls), and the calls a
 reasonably meet are refused with EPERM, which reads better. Threads may be started; processes may
 not, so the limits on memory and CPU, which the kernel counts per process, bound the whole.
 
-The filter is shipped as compiled programs, one per architecture, so that grading needs no
-libseccomp. `python -m grader.sandbox.seccomp` compiles them again from this policy.
+Where the worker has no namespaces of its own (the portable tier) more layers are laid over it; the
+kernel takes the strictest answer of all. `shared` refuses what reaches other processes, `readonly`
+refuses to open anything for writing, for kernels without Landlock.
+
+The filters are shipped as compiled programs, one per architecture and layer, so that grading needs
+no libseccomp. `python -m grader.sandbox.seccomp` compiles them again from this policy. Docker and
+Podman get the same allow-list as JSON (container_profile).
 """
 
 import errno
+import json
 import tempfile
 
-from grader.sandbox.filters import blob_path
+from grader.sandbox.filters import LAYERS, blob_path, profile_path
 
 ARCHITECTURES = {"x86_64": "X86_64", "aarch64": "AARCH64"}
 
@@ -57,19 +63,49 @@ CLONE_NAMESPACES = 0x20000 | 0x7E000000
 
 # GET_DUMPABLE, SET_NAME, GET_NAME, SET_SECCOMP (stricter filters only), CAPBSET_READ, SET_VMA
 PRCTL_ALLOWED = (3, 15, 16, 22, 23, 0x53564D41)
+PR_SET_NO_NEW_PRIVS = 38
 # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
 IOCTL_ALLOWED = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
+# Calls that the layer `shared` refuses: signals to others, other users, other programs.
+SHARED_REFUSED = _names("""
+    kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo setuid setgid setgroups setresuid setresgid
+    setreuid setregid setfsuid setfsgid execve
+""")
+# These act on another process when their first argument is not 0.
+OWN_PROCESS_ONLY = ("prlimit64", "sched_setaffinity")
+# F_SETLK, F_SETLKW, F_SETOWN, F_SETSIG, F_SETOWN_EX, the locks of open files, F_SETLEASE, F_NOTIFY:
+# a descriptor's owner gets a signal of the setter's choice, and locks stop other programs.
+FCNTL_REFUSED = (6, 7, 8, 10, 15, 37, 38, 1024, 1026)
+LOW_WORD = 0xFFFFFFFF
 
-def compile_filter(architecture: str) -> bytes:
-    """The policy as a BPF program for `architecture`; needs libseccomp (pyseccomp)."""
+# The argument that holds the flags.
+OPENING = {"open": 1, "openat": 2}
+# O_WRONLY, O_RDWR, O_CREAT, O_TRUNC
+WRITING = (0o1, 0o2, 0o100, 0o1000)
+
+# What a container's first program needs before it is the worker.
+LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+
+
+def compile_filter(architecture: str, layer: str = "") -> bytes:
+    """A layer of the policy as a BPF program for `architecture`; needs libseccomp (pyseccomp)."""
     import pyseccomp as sc
 
-    policy = sc.SyscallFilter(sc.ERRNO(errno.ENOSYS))
+    policy = sc.SyscallFilter(sc.ALLOW if layer else sc.ERRNO(errno.ENOSYS))
     wanted = getattr(sc.Arch, ARCHITECTURES[architecture])
     if sc.system_arch() != wanted:
         policy.add_arch(wanted)
         policy.remove_arch(sc.system_arch())
+    fill = {"": _allow_list, "shared": _refuse_others, "readonly": _refuse_writing}
+    fill[layer](policy, sc)
+    with tempfile.TemporaryFile() as out:
+        policy.export_bpf(out)
+        out.seek(0)
+        return out.read()
+
+
+def _allow_list(policy, sc) -> None:
     for name in ALLOWED:
         _add(policy, sc.ALLOW, name)
     for name in REFUSED:
@@ -79,10 +115,52 @@ def compile_filter(architecture: str) -> bytes:
         policy.add_rule(sc.ALLOW, "prctl", sc.Arg(0, sc.EQ, option))
     for command in IOCTL_ALLOWED:
         policy.add_rule(sc.ALLOW, "ioctl", sc.Arg(1, sc.EQ, command))
-    with tempfile.TemporaryFile() as out:
-        policy.export_bpf(out)
-        out.seek(0)
-        return out.read()
+
+
+def _refuse_others(policy, sc) -> None:
+    refused = sc.ERRNO(errno.EPERM)
+    for name in SHARED_REFUSED:
+        _add(policy, refused, name)
+    for name in OWN_PROCESS_ONLY:
+        policy.add_rule(refused, name, sc.Arg(0, sc.NE, 0))
+    for command in FCNTL_REFUSED:
+        # The kernel looks at the low word only, so the filter must not be fooled by the high one.
+        policy.add_rule(refused, "fcntl", sc.Arg(1, sc.MASKED_EQ, LOW_WORD, command))
+
+
+def _refuse_writing(policy, sc) -> None:
+    for name, position in OPENING.items():
+        for flag in WRITING:
+            only_if = sc.Arg(position, sc.MASKED_EQ, flag, flag)
+            policy.add_rule(sc.ERRNO(errno.EACCES), name, only_if)
+
+
+def container_profile(architecture: str) -> dict:
+    """The allow-list as Docker's and Podman's seccomp profile, with Landlock's calls allowed too.
+
+    Those calls can only take rights away; the container's first program makes them.
+    """
+    allow = "SCMP_ACT_ALLOW"
+
+    def when(name: str, index: int, value: int, masked: int | None = None) -> dict:
+        equal = {"index": index, "value": value, "op": "SCMP_CMP_EQ"}
+        if masked is not None:
+            equal |= {"valueTwo": masked, "op": "SCMP_CMP_MASKED_EQ"}
+        return {"names": [name], "action": allow, "args": [equal]}
+
+    return {
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": errno.ENOSYS,
+        "architectures": [f"SCMP_ARCH_{ARCHITECTURES[architecture]}"],
+        "syscalls": [
+            {"names": [*ALLOWED, *LANDLOCK], "action": allow},
+            {"names": list(REFUSED), "action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM},
+            when("clone", 0, CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD),
+            *(when("prctl", 0, option) for option in PRCTL_ALLOWED),
+            when("prctl", 0, PR_SET_NO_NEW_PRIVS),
+            *(when("ioctl", 1, command) for command in IOCTL_ALLOWED),
+        ],
+    }
 
 
 def _add(policy, action: int, name: str) -> None:
@@ -102,8 +180,13 @@ def _add_clone_rules(policy, sc) -> None:
 
 def main() -> None:
     for architecture in ARCHITECTURES:
-        blob_path(architecture).write_bytes(compile_filter(architecture))
-        print(f"wrote {blob_path(architecture).name}")
+        for layer in LAYERS:
+            path = blob_path(architecture, layer)
+            path.write_bytes(compile_filter(architecture, layer))
+            print(f"wrote {path.name}")
+        path = profile_path(architecture)
+        path.write_text(json.dumps(container_profile(architecture), indent=1) + "\n", "utf-8")
+        print(f"wrote {path.name}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,67 @@
+"""What every sandbox offers, and how one says that it cannot work here."""
+
+from collections.abc import Callable
+from functools import cache, wraps
+from pathlib import Path
+from typing import Protocol, Self
+
+from grader.sandbox.limits import Limits
+from grader.sandbox.process import WorkerProcess
+
+
+class SandboxUnavailable(Exception):
+    """No sandbox works here, or not for this; the text says what is missing and what helps."""
+
+
+def probe_once(probe: Callable) -> Callable:
+    """`probe`, which returns a sandbox or raises SandboxUnavailable, is run once for its arguments.
+
+    A refusal is remembered too: children of the warm server ask again for every submission.
+    """
+
+    @cache
+    def remembered(*args):
+        try:
+            return probe(*args), None
+        except SandboxUnavailable as refusal:
+            return None, str(refusal)
+
+    @wraps(probe)
+    def asked(*args):
+        sandbox, refusal = remembered(*args)
+        if sandbox is None:
+            raise SandboxUnavailable(refusal)
+        return sandbox
+
+    asked.cache_clear = remembered.cache_clear
+    return asked
+
+
+class Sandbox(Protocol):
+    """A way to run workers.
+
+    Attributes:
+        tier: names the kind of sandbox and what it lacks; written in every result.
+    """
+
+    tier: str
+
+    @classmethod
+    def working(cls) -> Self:
+        """A sandbox tried out in this process; SandboxUnavailable says why there is none."""
+        ...
+
+    def launch(
+        self,
+        submission: Path,
+        limits: Limits,
+        slot: int,
+        modules: dict[str, str],
+        mapped: dict[str, Path] | None = None,
+    ) -> WorkerProcess:
+        """Start a worker for the folder `submission` that can map the `mapped` files.
+
+        Workers that run at the same time have different slots. Call it from a thread that lives as
+        long as the worker should: some tiers kill the worker when that thread ends.
+        """
+        ...
