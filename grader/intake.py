@@ -2,7 +2,8 @@
 
 What is a submission (`find_submissions`)
   * A file: an archive, a notebook, or a lone student module such as `attention.py`.
-  * A folder that holds a student module directly or in `assignment/`.
+  * A folder that holds a student module directly or in `assignment/`, or the notebooks of several
+    parts (`part1.ipynb`, `part2.ipynb`, …).
   * A folder below which, at up to three levels, exactly one submission lies: the wrapper gives the
     name. The folder typed on the command line is the exception where that one is an archive or a
     notebook: then it is a class of one.
@@ -22,7 +23,8 @@ What is taken (`prepare`)
   The shallowest folder that holds a student module, `assignment/` preferred, gives student modules
   and helper modules (subpackages too). Tests, given files and everything but Python files stay
   behind; given files and missing modules come from the trusted package. Without any module, the
-  notebook is taken. Nothing of a submission is imported, compiled or executed here.
+  notebook is taken, or the notebooks of all parts. Nothing of a submission is imported, compiled or
+  executed here.
 """
 
 import hashlib
@@ -35,8 +37,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from assignment.harness.parts import PARTS
 from grader import skeleton
 from grader.archives import (
+    MIB,
     UNREAD_SUFFIXES,
     Contents,
     IntakeLimits,
@@ -47,11 +51,15 @@ from grader.archives import (
     read_archive,
 )
 from grader.errors import GraderError, NothingToGrade
-from grader.notebook import CELLS_FILE, cells_file, code_cells
+from grader.notebook import CELLS_FILE, PART_NOTEBOOK, cells_file, code_cells, part_cells_file
 
 MAX_DEPTH = 3
 PACKAGE = "assignment"
 MAX_ID_BYTES = 100
+# With the given files and the stubs, less than a sandbox carries.
+MAX_MODULES = 150
+MAX_TAKEN_BYTES = 16 * MIB
+MAX_FOLDERS = 20  # above a helper module
 # Folders and files of the homework itself that tend to be handed in along with the work.
 _NOT_HELPERS = frozenset({"harness", "golden", "tests", "test", PACKAGE})
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest|setup)\.py")
@@ -114,6 +122,7 @@ class Found:
     sources: tuple[Path, ...]
     notes: tuple[str, ...] = ()
     reason: str = ""  # for kind "nothing": why there is nothing to grade
+    contents: Contents | None = None  # of what was read on another machine (see grader.packing)
 
     @property
     def source_name(self) -> str:
@@ -210,7 +219,7 @@ class _Finder:
         )
 
     def _in_top_folder(self, folder: Path) -> list[Found]:
-        if self._holds_modules(folder):
+        if self._is_submission(folder):
             return [Found(student_id(folder.name), "folder", (folder,))]
         real, rest = self._children(folder, MAX_DEPTH)
         if not real and not rest:
@@ -235,7 +244,7 @@ class _Finder:
     def _in_folder(self, folder: Path, depth: int) -> list[Found]:
         """The submissions in a subfolder of a class: its own, several, or none."""
         name = student_id(folder.name)
-        if self._holds_modules(folder):
+        if self._is_submission(folder):
             return [Found(name, "folder", (folder,))]
         real, _ = self._children(folder, depth) if depth > 0 else ([], [])
         if len(real) == 1:
@@ -285,6 +294,11 @@ class _Finder:
 
     def _is_loose_module(self, name: str) -> bool:
         return _is_from_lms(name) and module_name(name) in self.course.module_files
+
+    def _is_submission(self, folder: Path) -> bool:
+        """Whether the folder itself is one; several notebooks of parts are not several students."""
+        parts = [child for child in folder.iterdir() if PART_NOTEBOOK.fullmatch(child.name)]
+        return len(parts) > 1 or self._holds_modules(folder)
 
     def _holds_modules(self, folder: Path) -> bool:
         inside = (folder, folder / PACKAGE)
@@ -370,16 +384,30 @@ def prepare(
     Raises NothingToGrade when the submission is broken or holds nothing gradable, GraderError
     when the trusted package is incomplete.
     """
-    contents = _read(found, course, limits or IntakeLimits())
+    contents = read_submission(found, limits or IntakeLimits())
     notes = list(contents.notes)
     if (root := _choose_root(contents.files, course, notes)) is not None:
         taken = _modules_of(root, contents.files, course, notes)
     else:
         taken = _notebook_of(contents.files, course, notes)
+    _refuse_too_much(taken)
     from_stubs = tuple(sorted(course.module_files - taken.keys()))
     _lay_out(destination, taken, from_stubs, course)
     names = tuple(sorted(taken))
     return Prepared(destination, _hash(taken), names, from_stubs, (*found.notes, *notes))
+
+
+def _refuse_too_much(taken: dict[str, bytes]) -> None:
+    """NothingToGrade when a sandbox would not carry what was taken (see grader.sandbox)."""
+    if len(taken) > MAX_MODULES:
+        raise NothingToGrade(
+            f"It holds {len(taken)} modules and helper modules; at most {MAX_MODULES} are graded."
+        )
+    if sum(map(len, taken.values())) > MAX_TAKEN_BYTES:
+        raise NothingToGrade(
+            f"Its code is larger than {MAX_TAKEN_BYTES // MIB} MiB together, the most that is "
+            "graded."
+        )
 
 
 def reason_hash(reason: str) -> str:
@@ -387,11 +415,17 @@ def reason_hash(reason: str) -> str:
     return hashlib.sha256(b"nothing to grade: " + reason.encode("utf-8", "replace")).hexdigest()
 
 
-def _read(found: Found, course: Course, limits: IntakeLimits) -> Contents:
+def read_submission(found: Found, limits: IntakeLimits) -> Contents:
+    """The Python files and notebooks of a submission; NothingToGrade beyond a limit."""
     if found.kind == "nothing":
         raise NothingToGrade(found.reason)
+    if found.contents is not None:
+        return found.contents
     if found.kind == "folder":
-        return _read_folder(found.sources[0], limits)
+        try:
+            return _read_folder(found.sources[0], limits)
+        except RecursionError:
+            raise NothingToGrade("Its folders lie too deep in one another to be read.") from None
     if found.kind == "archive":
         return read_archive(found.sources[0], limits)
     contents = Contents(limits)
@@ -489,6 +523,8 @@ def _is_helper(path: PurePosixPath, course: Course) -> bool:
         return False
     if _TEST_FILE.fullmatch(path.name) or _NOT_HELPERS.intersection(path.parts[:-1]):
         return False
+    if len(path.parts) > MAX_FOLDERS:
+        return False
     # A package `transformer/` would hide the given transformer.py from the import system.
     if f"{path.parts[0]}.py" in course.given_files:
         return False
@@ -500,9 +536,10 @@ def _notebook_of(files: dict[str, bytes], course: Course, notes: list[str]) -> d
     notebooks = [PurePosixPath(name) for name in files if name.endswith(".ipynb")]
     notebooks = [path for path in notebooks if len(path.parent.parts) <= MAX_DEPTH]
     if not notebooks:
+        ignored = "".join(f" Note: {note}." for note in notes[:3])
         raise NothingToGrade(
             f"It holds none of {', '.join(sorted(course.module_files))} and no notebook, at most "
-            f"{MAX_DEPTH} levels down."
+            f"{MAX_DEPTH} levels down.{ignored}"
         )
 
     def preference(path: PurePosixPath) -> tuple:
@@ -511,11 +548,42 @@ def _notebook_of(files: dict[str, bytes], course: Course, notes: list[str]) -> d
         return -defined, len(path.parts), str(path)
 
     chosen, *others = sorted(notebooks, key=preference)
-    notes += [f"the notebook {other} was ignored: {chosen} was taken" for other in others]
-    sources = code_cells(files[str(chosen)])
+    parts = [path for path in notebooks if path.parent == chosen.parent and _part_of(path)]
+    several = len(parts) > 1 and chosen in parts
+    others = [other for other in others if not (several and other in parts)]
+    what = "the notebooks of the parts were" if several else f"{chosen} was"
+    notes += [f"the notebook {other} was ignored: {what} taken" for other in others]
+    if several:
+        cells = _cells_of_parts(sorted(parts, key=_part_of), files, notes)
+    else:
+        cells = cells_file(code_cells(files[str(chosen)]))
     beside = {name: content for name, content in files.items() if name.endswith(".py")}
     taken = _modules_of(chosen.parent, beside, course, notes)
-    return taken | {CELLS_FILE: cells_file(sources)}
+    return taken | {CELLS_FILE: cells}
+
+
+def _part_of(notebook: PurePosixPath) -> int:
+    """The part whose notebook this is, 0 for another notebook."""
+    match = PART_NOTEBOOK.fullmatch(notebook.name)
+    return int(match[1]) if match else 0
+
+
+def _cells_of_parts(
+    notebooks: list[PurePosixPath], files: dict[str, bytes], notes: list[str]
+) -> bytes:
+    """All parts' cells; a broken notebook costs its own part only, unless all are."""
+    cells: dict[str, list[str]] = {}
+    problems: list[str] = []
+    for path in notebooks:
+        try:
+            cells[path.stem] = code_cells(files[str(path)])
+        except NothingToGrade as problem:
+            problems.append(f"{path.name}: {problem}")
+    if not cells:
+        raise NothingToGrade(" ".join(problems))
+    notes += problems
+    functions = {f"part{part.number}": list(part.functions) for part in PARTS}
+    return part_cells_file(cells, functions)
 
 
 def _lay_out(

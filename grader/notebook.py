@@ -1,15 +1,19 @@
 """Reads a notebook as data: the sources of its code cells, in order. Nothing in it is run here.
 
-The sources stay as they are; the worker, inside the sandbox, deals with IPython's own syntax.
+The sources stay as they are; the worker, inside the sandbox, deals with IPython's own syntax. Cells
+that nbgrader marks as handed out, set-up and tests, are left out: nothing of them is the student's.
 """
 
 import json
+import re
 
 from grader.errors import NothingToGrade
 
 CELLS_FILE = "notebook_cells.json"
 NBFORMAT = 4
 MAX_SOURCE_BYTES = 1024 * 1024
+# One of several notebooks that are handed in together, each with the functions of one part.
+PART_NOTEBOOK = re.compile(r"part(\d{1,3})\.ipynb")
 
 
 def code_cells(content: bytes) -> list[str]:
@@ -18,7 +22,7 @@ def code_cells(content: bytes) -> list[str]:
     Raises NothingToGrade for a file that is not a notebook of format 4, has no code, or too much.
     """
     sources = [
-        _source(cell.get("source"), number)
+        "" if _is_handed_out(cell) else _source(cell.get("source"), number)
         for number, cell in enumerate(_cells(content), start=1)
         if isinstance(cell, dict) and cell.get("cell_type") == "code"
     ]
@@ -35,6 +39,23 @@ def code_cells(content: bytes) -> list[str]:
 def cells_file(sources: list[str]) -> bytes:
     """The content of notebook_cells.json: a JSON list of strings, ASCII only."""
     return json.dumps(sources, ensure_ascii=True).encode()
+
+
+def part_cells_file(notebooks: dict[str, list[str]], functions: dict[str, list[str]]) -> bytes:
+    """The same for several notebooks: a list of objects with name, functions of the part, cells."""
+    entries = [
+        {"name": name, "functions": functions.get(name, []), "cells": cells}
+        for name, cells in notebooks.items()
+    ]
+    return json.dumps(entries, ensure_ascii=True).encode()
+
+
+def _is_handed_out(cell: dict) -> bool:
+    metadata = cell.get("metadata")
+    marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    if not isinstance(marks, dict) or marks.get("solution"):
+        return False
+    return bool(marks.get("grade") or marks.get("locked"))
 
 
 def _cells(content: bytes) -> list:

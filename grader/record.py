@@ -15,6 +15,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictInt,
     ValidationError,
     model_validator,
 )
@@ -24,6 +25,8 @@ MAX_MESSAGE = 4_000
 MAX_NOTE = 400
 MAX_NOTES = 50
 MAX_TAIL = 16_000
+MAX_TEXT = 600
+MAX_STEPS = 64
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 
 Visibility = Literal["public", "hidden"]
@@ -51,6 +54,8 @@ Name = Annotated[str, _bounded(300)]
 Message = Annotated[str, _bounded(MAX_MESSAGE)]
 Note = Annotated[str, _bounded(MAX_NOTE)]
 Tail = Annotated[str, _bounded(MAX_TAIL, keep_end=True)]
+Text = Annotated[str, _bounded(MAX_TEXT)]
+Steps = Annotated[tuple[float, ...], Field(max_length=MAX_STEPS)]
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -67,6 +72,7 @@ class TestResult(_Strict):
         with_trusted_parts: the points were earned with trusted versions of all other parts, after
             the test had failed with the student's own.
         own_message: what that first, failed run said.
+        error_by_step: largest error of each decode step, where a public decode test failed.
     """
 
     __test__ = False  # the name starts with "Test", but pytest should not collect it
@@ -83,6 +89,7 @@ class TestResult(_Strict):
     first_bad_step: int | None = None
     max_error: float | None = None
     tolerance: float | None = None
+    error_by_step: Steps = ()
     with_trusted_parts: bool = False
     own_message: Message = ""
     seconds: float = 0.0
@@ -134,6 +141,10 @@ class SubmissionResult(_Strict):
     graded_at: AwareDatetime
     notes: tuple[Note, ...] = ()
     output_tail: Tail = ""  # what the submission printed: for the instructor only
+    # What the real model writes after a public prompt with the student's decode, and with a right
+    # one; the first is empty where the decode is right, both where the model was not there.
+    generated_text: Text = ""
+    expected_text: Text = ""
 
     @model_validator(mode="after")
     def _sums_agree(self) -> "SubmissionResult":
@@ -189,10 +200,10 @@ def write_record(folder: Path, result: SubmissionResult) -> Path:
     return path
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Temporary file beside `path`, fsync, rename, fsync of the folder."""
+def write_atomically(path: Path, content: bytes, drafts: Path | None = None) -> None:
+    """Temporary file in `drafts` (beside `path`), fsync, rename, fsync of the folder."""
     # The name has a fixed length: a student's id may already be as long as a file name can be.
-    draft = path.parent / f".{secrets.token_hex(8)}.tmp"
+    draft = (drafts or path.parent) / f".{secrets.token_hex(8)}.tmp"
     try:
         with draft.open("xb") as file:
             file.write(content)
@@ -202,11 +213,16 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def remove_drafts(folder: Path) -> None:
@@ -223,7 +239,7 @@ def read_record(folder: Path, student: str) -> tuple[SubmissionResult | None, st
     """
     path = record_path(folder, student)
     try:
-        content = _read_bounded(path)
+        content = read_bounded(path)
     except FileNotFoundError:
         return None, ""
     except OSError as problem:
@@ -233,13 +249,29 @@ def read_record(folder: Path, student: str) -> tuple[SubmissionResult | None, st
     try:
         result = SubmissionResult.model_validate_json(content)
     except (ValidationError, RecursionError):
-        return None, f"an earlier {path.name} is damaged or not the grader's; graded anew"
+        return None, f"an earlier {path.name} {_why_refused(content)}; graded anew"
     if result.student != student:
         return None, f"an earlier {path.name} belongs to another student; graded anew"
     return result, ""
 
 
-def _read_bounded(path: Path) -> bytes | None:
+class _Version(BaseModel):
+    schema_version: StrictInt
+
+
+def _why_refused(content: bytes) -> str:
+    try:
+        version = _Version.model_validate_json(content).schema_version
+    except (ValidationError, RecursionError):
+        version = SCHEMA_VERSION
+    if version == SCHEMA_VERSION:
+        return "is damaged or not the grader's"
+    age = "an older" if version < SCHEMA_VERSION else "a newer"
+    return f"was written by {age} grader"
+
+
+def read_bounded(path: Path) -> bytes | None:
+    """The content of a plain file of sensible size, else None; OSError where it cannot be read."""
     # Non-blocking, so that a FIFO of this name cannot hang the grader.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:

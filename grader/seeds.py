@@ -52,6 +52,18 @@ def load_secret(given: Path | None = None) -> Secret:
     return _read(path, created)
 
 
+def require_secret(given: Path | None = None) -> Secret:
+    """As load_secret, for runs on several machines: a secret that is not there is not made."""
+    path = secret_path(given)
+    if not path.exists():
+        raise GraderError(
+            f"The secret seed file {path} does not exist, and all shards of a class need the same. "
+            f"Make it once with `grader secret --secret-file {path}`, and give every shard this "
+            "file or a copy."
+        )
+    return _read(path, created=False)
+
+
 def derive_seed(secret: bytes, suite_version: str, test_name: str) -> int:
     """HMAC-SHA256 of (suite version, test name) under the secret, as an int in [0, 2**64).
 

@@ -1,0 +1,266 @@
+"""Which scores changed from one grading to the next, and whether a class is by one suite.
+
+The scores of records that were replaced come from the history (see grader.history), so nothing has
+to be remembered from run to run: what a killed run changed, the next one tells.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from grader.errors import GraderError
+from grader.history import HISTORY, Score, earlier_records, read_score
+from grader.record import SETTLED, record_path, write_atomically
+from grader.table import console_for_people, plain, say
+
+_SHOWN_NAMES = 10
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One score that took another's place. `old` is None where the old record was unreadable."""
+
+    student: str
+    old: Score | None
+    new: Score
+    why: str
+
+    @property
+    def parts(self) -> list[tuple[int, float | None, float | None]]:
+        """Part, old points, new points, for the parts whose points differ."""
+        old = self.old.by_part if self.old else {}
+        new = self.new.by_part
+        rows = [(part, old.get(part), new.get(part)) for part in sorted(old.keys() | new.keys())]
+        return [row for row in rows if row[1] != row[2]]
+
+
+# ------------------------------------------------------------------------------------------ read
+
+
+def read_changes(out: Path, since_ns: int = 0) -> list[Change]:
+    """Every change of a score in `out`, by date, or those made since a time of the disk's clock."""
+    place = out / HISTORY
+    students = sorted(p.name for p in place.iterdir()) if place.is_dir() else []
+    changes = [change for student in students for change in _changes_of(out, student, since_ns)]
+    return sorted(changes, key=lambda change: change.new.graded_at)
+
+
+def _changes_of(out: Path, student: str, since_ns: int) -> Iterator[Change]:
+    """Walk from the oldest record to the present one."""
+    scores: list[Score | None] = []
+    replaced_ns = 0
+    history = earlier_records(out, student)
+    if not any(path.lstat().st_mtime_ns >= since_ns for path in history):
+        return
+    for path in [*history, record_path(out, student)]:
+        score, is_present = read_score(path), path.parent == out
+        if is_present and score is None:  # gone or damaged: the next run grades it
+            return
+        # An error is no score. Only where it is the last word, it is told.
+        if score is None or score.state in SETTLED or is_present:
+            if score and scores and replaced_ns >= since_ns and _differ(scores[-1], score):
+                yield Change(student, scores[-1], score, _why(scores[-1], score))
+            scores.append(score)
+        if not is_present:
+            replaced_ns = path.lstat().st_mtime_ns
+
+
+def _differ(old: Score | None, new: Score) -> bool:
+    return old is None or (old.state, old.total, old.max_total, old.by_part) != (
+        new.state,
+        new.total,
+        new.max_total,
+        new.by_part,
+    )
+
+
+def _why(old: Score | None, new: Score) -> str:
+    if old is None:
+        return "the old record was unreadable"
+    if new.state == "error":
+        return "the grader failed; run again"
+    causes = []
+    if old.submission_hash != new.submission_hash:
+        causes.append("work changed")
+    if old.suite_hash != new.suite_hash:
+        causes.append("suite changed")
+    if not causes and old.sandbox_tier.startswith("none") and new.sandbox_tier != old.sandbox_tier:
+        causes.append("was graded without a sandbox")
+    if not causes and old.schema_version != new.schema_version:
+        causes.append("older grader")
+    return ", ".join(causes) or "--regrade"
+
+
+def mixed_class(out: Path, suite_hash: str | None = None) -> str:
+    """A sentence if the scores in `out` are by more than one suite, else "".
+
+    Args:
+        suite_hash: the suite that should count; None takes the one of the newest result.
+    """
+    suites: dict[str, str] = {}
+    newest = datetime.min.replace(tzinfo=UTC), ""
+    for path in out.glob("*.json"):
+        score = read_score(path)
+        if score is not None and score.state in SETTLED:
+            suites[path.stem] = score.suite_hash
+            newest = max(newest, (score.graded_at, score.suite_hash))
+    wanted = newest[1] if suite_hash is None else suite_hash
+    others = [student for student, suite in suites.items() if suite != wanted]
+    if not others:
+        return ""
+    return (
+        f"WARNING: this class is mixed. {len(others)} of {len(suites)} results in {out}/ are by "
+        f"another version of the test suite and do not compare with the others: {_names(others)}. "
+        "Run the grader over these submissions to grade them anew."
+    )
+
+
+def no_longer_handed_in(out: Path, students: Iterable[str]) -> str:
+    """A sentence that names the records without a submission in this run, else ""."""
+    left = sorted({path.stem for path in out.glob("*.json")} - set(students))
+    if not left:
+        return ""
+    verb = "result of a student is" if len(left) == 1 else "results of students are"
+    return (
+        f"No longer handed in, or not below the folders of this run: {len(left)} {verb} kept as "
+        f"before: {_names(left)}."
+    )
+
+
+def _names(students: Iterable[str]) -> str:
+    names = sorted(students)
+    return ", ".join(names[:_SHOWN_NAMES]) + (", …" if len(names) > _SHOWN_NAMES else "")
+
+
+# ------------------------------------------------------------------------------------------ show
+
+
+def tell_after_run(
+    out: Path,
+    students: Iterable[str],
+    suite_hash: str,
+    began_ns: int,
+    console: Console,
+    complain: Callable[[str], None],
+    quiet: bool = False,
+) -> None:
+    """What a run changed, and loudly what keeps the results from being one class."""
+    changes = read_changes(out, began_ns)
+    if not quiet:
+        if changes:
+            print_changes(changes, console)
+        if left := no_longer_handed_in(out, students):
+            say(console, left)
+    if mixed := mixed_class(out, suite_hash):
+        complain(mixed)
+
+
+def print_changes(changes: Sequence[Change], console: Console) -> None:
+    """The table and the number; `grader changes` shows it again."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("student", overflow="fold")
+    table.add_column("old", justify="right", no_wrap=True)
+    table.add_column("new", justify="right", no_wrap=True)
+    table.add_column("by part", overflow="fold")
+    table.add_column("why", overflow="fold")
+    table.add_column("when (UTC)", no_wrap=True, style="dim")
+    for change in changes:
+        down = change.old is not None and change.new.total < change.old.total
+        table.add_row(
+            Text(plain(change.student)),
+            Text(_score(change.old)),
+            Text(_score(change.new), style="yellow" if down else "green"),
+            Text(", ".join(f"P{p} {_points(a)}→{_points(b)}" for p, a, b in change.parts)),
+            Text(change.why),
+            Text(_date(change.new)),
+        )
+    console.print(table)
+    noun = "score" if len(changes) == 1 else "scores"
+    say(console, f"{len(changes)} {noun} changed. The old records are kept in {HISTORY}/.")
+
+
+def _score(score: Score | None) -> str:
+    if score is None:
+        return "?"
+    # An error is no grade: it must not look like a zero.
+    return score.state if score.state in ("error", "missing") else _points(score.total)
+
+
+def _points(points: float | None) -> str:
+    return "-" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def _date(score: Score) -> str:
+    return f"{score.graded_at.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def changes_csv(changes: Sequence[Change]) -> str:
+    """One row a change, points by part in columns of their own; opens in a spreadsheet as text."""
+    parts = sorted({p for c in changes for s in (c.old, c.new) if s is not None for p in s.by_part})
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    by_part = [f"part {part} {age}" for part in parts for age in ("old", "new")]
+    head = ["student", "graded at", "old state", "new state", "old total", "new total", "maximum"]
+    writer.writerow([*head, *by_part, "why"])
+    for change in changes:
+        old, new = change.old, change.new
+        cells = [
+            change.student,
+            new.graded_at.astimezone(UTC).isoformat(),
+            old.state if old else "unreadable",
+            new.state,
+            old.total if old else "",
+            "" if new.state == "error" else new.total,
+            new.max_total,
+        ]
+        for part in parts:
+            cells += [old.by_part.get(part, "") if old else "", new.by_part.get(part, "")]
+        writer.writerow([_no_formula(cell) for cell in (*cells, change.why)])
+    return table.getvalue()
+
+
+def _no_formula(cell: object) -> object:
+    """A text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    if isinstance(cell, str) and cell.lstrip(" \n").startswith(_FORMULA_STARTS):
+        return f"'{cell}"
+    return cell
+
+
+# --------------------------------------------------------------------------------------- command
+
+
+def changes_command(
+    out: Annotated[Path, typer.Option("--out", "--results", help="Folder of the results.")] = Path(
+        "results"
+    ),
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table to FILE.")
+    ] = None,
+) -> None:
+    """Show which scores changed in later runs: old, new, by part, why."""
+    if not out.is_dir():
+        raise GraderError(f"There are no results in {out}/. Run `grader run` first.")
+    changes, console = read_changes(out), console_for_people()
+    if changes:
+        print_changes(changes, console)
+    else:
+        say(console, f"No score in {out}/ has changed.")
+    if mixed := mixed_class(out):
+        say(Console(stderr=True), mixed, style="bold red")
+    if csv_file is not None:
+        try:
+            write_atomically(csv_file, changes_csv(changes).encode())
+        except OSError as problem:
+            raise GraderError(f"{csv_file} cannot be written ({problem.strerror}).") from None
+        say(console, f"Written: {csv_file}")
