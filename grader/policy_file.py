@@ -1,0 +1,300 @@
+"""The policy file: its keys, its checks, and the sentences about what is wrong with it.
+
+policy.toml beside this file is the default and explains every key.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from assignment.harness.parts import PART_BY_NUMBER
+from grader.errors import GraderError
+from grader.submissions import read_extensions, read_text, student_key
+
+DEFAULT = Path(__file__).with_name("policy.toml")
+
+Attempts = Literal["best", "last"]
+HiddenShown = Literal["scores", "nothing"]
+GradescopeVisibility = Literal["hidden", "after_due_date", "after_published", "visible"]
+
+
+class Strict(BaseModel):
+    """No unknown keys, no conversion of one type to another, no change afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _by_part(value: object) -> object:
+    """TOML's keys are text: `4 = 50` becomes {4: 50}."""
+    if not isinstance(value, dict):
+        return value
+    known = ", ".join(map(str, PART_BY_NUMBER))
+    for key in value:
+        if not (str(key).isascii() and str(key).isdigit() and int(key) in PART_BY_NUMBER):
+            raise ValueError(f"there is no part {key!r}; the homework has the parts {known}")
+    return {int(key): number for key, number in value.items()}
+
+
+def _moment(value: object) -> object:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        raise ValueError(f"{value} has no time of day; write for example {value}T23:59:00+01:00")
+    if isinstance(value, str | time):
+        raise ValueError("expected a date and time without quotes, as in 2026-10-05T23:59:00+02:00")
+    return value
+
+
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (OSError, ValueError):  # ZoneInfoNotFoundError is a KeyError
+        raise ValueError(f"{value!r} is no time zone, expected a name like Europe/Berlin") from None
+    except KeyError:
+        raise ValueError(
+            f"{value!r} is no time zone known here, expected a name like Europe/Berlin (on Windows "
+            "`pip install tzdata` brings them)"
+        ) from None
+    return value
+
+
+_MAX_POINTS = 1e6
+Points = Annotated[float, Field(ge=0, le=_MAX_POINTS, allow_inf_nan=False)]
+Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+ByPart = BeforeValidator(_by_part)
+
+
+class Visibility(Strict):
+    """What students see of hidden tests."""
+
+    hidden: HiddenShown = "scores"
+    gradescope: GradescopeVisibility = "after_published"
+
+
+class Late(Strict):
+    """The late rule; percentages are 0 to 100."""
+
+    due: Moment | None = None
+    time_zone: Annotated[str, AfterValidator(_zone)] | None = None
+    grace_minutes: Annotated[float, Field(ge=0, le=525_600, allow_inf_nan=False)] = 0.0
+    percent_per_day: Percent = 0.0
+    percent_of: Literal["score", "maximum"] = "score"
+    cap_percent: Percent = 100.0
+    drop_dead: Moment | None = None
+    extensions: str | None = None
+
+    @model_validator(mode="after")
+    def _dates_make_sense(self) -> "Late":
+        for name in ("due", "drop_dead"):
+            moment = getattr(self, name)
+            if moment and moment.utcoffset() is None and not self.time_zone:
+                raise ValueError(
+                    f"`{name}` = {moment.isoformat()} has no offset from UTC; append one (+01:00) "
+                    "or set `time_zone`"
+                )
+            self.at(name)  # raises for a year that is a typo
+        needing = [n for n in ("percent_per_day", "drop_dead", "extensions") if getattr(self, n)]
+        if needing and self.due is None:
+            raise ValueError(
+                f"`{needing[0]}` is set, but there is no due date; add `due = "
+                "2026-10-05T23:59:00+02:00` (date, time, offset from UTC)"
+            )
+        if self.due and self.drop_dead and self.at("drop_dead") <= self.at("due"):
+            raise ValueError("`drop_dead` is not after `due`")
+        return self
+
+    def at(self, name: Literal["due", "drop_dead"]) -> datetime | None:
+        """The moment as an aware one, in UTC: days there are always 24 hours long."""
+        moment = getattr(self, name)
+        return None if moment is None else self.aware(moment)
+
+    def aware(self, moment: datetime) -> datetime:
+        """`moment` in UTC; where it names no offset, it is one of the policy's time zone.
+
+        Raises ValueError where the policy has no time zone either, and for a year that is a typo.
+        """
+        if not 2000 <= moment.year < 3000:
+            raise ValueError(f"the year is {moment.year}, expected one from 2000 to 2999")
+        if moment.utcoffset() is None:
+            if not self.time_zone:
+                raise ValueError(
+                    "it has no offset from UTC (as +02:00), and the policy names no `time_zone`"
+                )
+            moment = moment.replace(tzinfo=ZoneInfo(self.time_zone))
+        return moment.astimezone(UTC)
+
+
+class Minimum(Strict):
+    """Parts that must reach a share (percent) of their points."""
+
+    otherwise: Literal["note", "cap"] = "note"
+    cap_percent: Percent = 40.0
+    parts: Annotated[dict[int, Percent], ByPart] = {}
+
+
+def _bands(value: object) -> object:
+    """[[1.25, 100], [2, 80]] as pairs of numbers, ratios ascending and percents descending."""
+    if not isinstance(value, list | tuple):
+        raise ValueError("expected a list of pairs, as in [[1.25, 100], [2, 80]]")
+    for pair in value:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ValueError(f"found {pair!r}, expected a pair [ratio, percent]")
+        if any(isinstance(n, bool) or not isinstance(n, int | float) for n in pair):
+            raise ValueError(f"found {pair!r}, expected two numbers [ratio, percent]")
+        if not (0 < pair[0] <= 1e6 and 0 <= pair[1] <= 100):
+            raise ValueError(f"found {pair!r}; a ratio is above 0, a percent from 0 to 100")
+    ratios, percents = [pair[0] for pair in value], [pair[1] for pair in value]
+    if sorted(set(ratios)) != ratios or sorted(percents, reverse=True) != percents:
+        raise ValueError("the ratios must ascend and the percents must not")
+    return tuple((float(ratio), float(percent)) for ratio, percent in value)
+
+
+class Bench(Strict):
+    """Points of `grader bench`, by ratios; an absolute time never counts."""
+
+    points: Points = 10.0
+    against: Literal["solution", "naive", "bound"] = "solution"
+    bands: Annotated[tuple[tuple[float, float], ...], BeforeValidator(_bands)] = (
+        (1.25, 100.0),
+        (2.0, 80.0),
+        (4.0, 50.0),
+        (8.0, 20.0),
+    )
+
+    def points_for(self, ratio: float) -> float:
+        """The share of the first band that reaches up to this ratio; none beyond the last."""
+        return next((self.points * p / 100 for most, p in self.bands if ratio <= most), 0.0)
+
+
+class _PolicyFile(Strict):
+    attempts: Attempts = "best"
+    decimals: Annotated[int, Field(ge=0, le=4)] = 2
+    points: Annotated[dict[int, Points], ByPart] = {}
+    visibility: Visibility = Visibility()
+    late: Late = Late()
+    minimum: Minimum = Minimum()
+    bench: Bench = Bench()
+
+
+class Policy(_PolicyFile):
+    """The policy file and what it names.
+
+    Attributes:
+        due_of: the due dates that extensions give, by `student_key`.
+        source: the file, for messages.
+    """
+
+    due_of: dict[str, AwareDatetime] = {}
+    source: str = ""
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> "Policy":
+        """Read a policy file (None: the default), and the extensions it names.
+
+        Raises:
+            GraderError: a sentence that names file, line and key, what stands there and what was
+                expected.
+        """
+        path = path or DEFAULT
+        text = read_text(path, "policy")
+        try:
+            data = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as problem:
+            raise GraderError(f"{path} is no valid TOML: {problem}.") from None
+        try:
+            file = _PolicyFile.model_validate(data)
+        except ValidationError as problem:
+            raise GraderError(_sentence(path, text, problem)) from None
+        due_of = {}
+        if file.late.extensions:
+            due_of = read_extensions(path.parent / file.late.extensions, file.late)
+        # Built from parts that are validated already; `due_of` is not a key of the file.
+        return cls(**dict(file), due_of=due_of, source=str(path))
+
+    @property
+    def has_late_rule(self) -> bool:
+        """Whether a submission's time can change its score."""
+        return bool(self.late.due and (self.late.percent_per_day or self.late.drop_dead))
+
+    def due_date(self, student: str) -> datetime | None:
+        """The student's own due date, extension included, in UTC."""
+        return self.due_of.get(student_key(student), self.late.at("due"))
+
+    def drop_dead_date(self, student: str) -> datetime | None:
+        """The drop-dead date, moved by the student's extension, in UTC."""
+        last, due = self.late.at("drop_dead"), self.late.at("due")
+        return None if last is None else last + (self.due_date(student) - due)
+
+
+def _sentence(path: Path, text: str, problem: ValidationError) -> str:
+    """The first error, as file, line, key, found, expected."""
+    error = problem.errors()[0]
+    keys = [str(key) for key in error["loc"]]
+    where = _place(path, text, keys)
+    more = problem.error_count() - 1
+    rest = f" ({more} more after this one.)" if more else ""
+    if error["type"] == "extra_forbidden":
+        return f"{where}: there is no such key.{_known_keys(keys)}{rest}"
+    if error["type"] == "value_error":
+        return f"{where}: {error['ctx']['error']}.{rest}"
+    expected = error["msg"].replace("Input should be", "expected")
+    for words, better in _BETTER_WORDS.items():
+        expected = expected.replace(words, better)
+    return f"{where}: found {_shown(error['input'])}, {expected}.{rest}"
+
+
+_BETTER_WORDS = {
+    "expected greater": "expected a number greater",
+    "expected less": "expected a number less",
+    "valid dictionary": "table",
+    "a valid number": "a number",
+    "valid integer": "integer",
+    "valid string": "text in quotes",
+    "valid datetime": "date and time",
+}
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _place(path: Path, text: str, keys: Sequence[str]) -> str:
+    """`policy.toml, line 12, [late] due`; the line where it can be found."""
+    *tables, key = keys or [""]
+    header = ".".join(tables)
+    name = f"[{header}] {key}" if header else f"`{key}`" if key else "the file"
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if match := re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line):
+            section = match[1].replace(" ", "")
+        if section == ".".join(keys):
+            return f"{path}, line {number}, [{section}]"
+        if section == header and re.match(rf"""\s*["']?{re.escape(key)}["']?\s*=""", line):
+            return f"{path}, line {number}, {name}"
+    return f"{path}, {name}"
+
+
+def _known_keys(keys: Sequence[str]) -> str:
+    model: Any = _PolicyFile
+    for table in keys[:-1]:
+        model = model.model_fields[table].annotation
+    known = list(model.model_fields)
+    close = difflib.get_close_matches(keys[-1], known, n=1)
+    guess = f" Did you mean `{close[0]}`?" if close else ""
+    return f"{guess} Known here: {', '.join(known)}."
