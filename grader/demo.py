@@ -12,7 +12,6 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-import numpy as np
 from rich.columns import Columns
 from rich.console import Console
 from rich.panel import Panel
@@ -23,9 +22,12 @@ from reference_model import smollm2
 
 from .errors import GraderError
 from .intake import Course, find_submissions, prepare
+from .policy_file import Policy
 from .real_model import MAPPED_NAME
+from .real_text import PROMPT, greedy
 from .record import SubmissionResult, read_record
 from .remote import RemoteStudent, SubmissionProblem
+from .report.site import build_report
 from .run import grade_class
 from .sandbox import Limits, SandboxUnavailable, choose_sandbox
 from .seeds import load_secret
@@ -33,9 +35,8 @@ from .table import console_for_people, plain
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CLASS = EXAMPLES / "submissions"
-RESULTS = Path("results")
+RESULTS, REPORT = Path("results"), Path("report")
 
-PROMPT = "Once upon a time, in a small village"
 N_TOKENS = 40
 SIDE_BY_SIDE = ("correct-preallocated", "bug-position-zero")
 # Forty greedy steps of a 135M model may take a while on an old laptop.
@@ -73,6 +74,8 @@ def _demo(console: Console) -> int:
     if model is not None:
         _print_texts(model, sandbox, console)
     console.rule()
+    site = build_report(RESULTS, REPORT, Policy.load())
+    console.print(f"The class in a browser: {site.index.resolve()}", soft_wrap=True)
     console.print(f"Results, one JSON file a submission: {RESULTS.resolve()}", soft_wrap=True)
     console.print("One of them in full: .venv/bin/grader show bug-position-zero")
     return 0 if all_as_expected else 1
@@ -170,7 +173,7 @@ def _text_of(name: str, model: Path, sandbox: str) -> str:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
-    prompt = np.array([tokenizer.encode(PROMPT, add_special_tokens=False).ids])
+    prompt = tokenizer.encode(PROMPT, add_special_tokens=False).ids
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         course = Course.load()
@@ -179,28 +182,12 @@ def _text_of(name: str, model: Path, sandbox: str) -> str:
         mapped = {MAPPED_NAME: model / "model.safetensors"}
         with RemoteStudent(choose_sandbox(sandbox), prepared.folder, PATIENT, 0, mapped) as student:
             try:
-                tokens = _greedy(student, json.loads((model / "config.json").read_text()), prompt)
+                config = json.loads((model / "config.json").read_text())
+                params = student.mapped_params(MAPPED_NAME)
+                tokens = greedy(student, config, params, prompt, N_TOKENS, seconds=float("inf"))
             except (SubmissionProblem, NotImplementedError) as problem:
                 return f"(no text: {problem})"
     return tokenizer.decode(tokens)
-
-
-def _greedy(student: RemoteStudent, config: dict, prompt: np.ndarray) -> list[int]:
-    network = student.load_model(config, student.mapped_params(MAPPED_NAME))
-    cache = student.KVCache(
-        config["n_layers"],
-        1,
-        config["n_kv_heads"],
-        prompt.shape[1] + N_TOKENS,
-        config["head_dim"],
-        np.dtype(np.float32),
-    )
-    logits = student.prefill(network, prompt, cache)
-    tokens: list[int] = []
-    while len(tokens) < N_TOKENS:
-        tokens.append(int(np.argmax(logits[0])))
-        logits = student.decode_step(network, np.array(tokens[-1:]), cache)
-    return tokens
 
 
 if __name__ == "__main__":

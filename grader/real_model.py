@@ -12,6 +12,7 @@ from safetensors.numpy import load_file, save
 import reference_model as reference
 from reference_model import smollm2
 
+from . import real_text
 from .record import write_atomically
 from .seeds import derive_seed
 
@@ -26,6 +27,7 @@ class RealModel:
     weights: Path
     config: dict
     trace: Path
+    text: real_text.PublicText | None = None
 
     def expected(self) -> dict[str, np.ndarray]:
         """prompt (1, 8), continuation (1, 16) and float32 decode_logits (17, 1, V)."""
@@ -47,7 +49,12 @@ def prepare(secret: bytes, suite_version: str) -> RealModel | None:
     if not trace.exists():
         write_atomically(trace, save(_trace(config, weights, seed)))
         trace.chmod(0o600)
-    return RealModel(weights, config, trace)
+    return RealModel(weights, config, trace, _text(folder, config, weights))
+
+
+def _text(folder: Path, config: dict, weights: Path) -> real_text.PublicText | None:
+    """The public text, read lazily: the weights are needed the first time only."""
+    return real_text.prepare(folder, config, lambda: load_file(weights))
 
 
 def _trace(config: dict, weights: Path, seed: int) -> dict[str, np.ndarray]:

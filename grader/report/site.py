@@ -1,0 +1,85 @@
+"""Writes the report: index.html and students/, from a results folder."""
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.policy import score_class
+from grader.policy_file import Policy
+from grader.record import read_record
+from grader.report.classroom import Classroom
+from grader.report.names import page_name
+from grader.report.student import student_page
+
+# Tells a folder of ours, whose old pages may be removed, from any other.
+MARKER = ".grader-report"
+INDEX, STUDENTS = "index.html", "students"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What was written."""
+
+    index: Path
+    n_students: int
+    n_errors: int
+    problems: tuple[str, ...]
+
+
+def build_report(results: Path, out: Path, policy: Policy, submissions: Path | None = None) -> Site:
+    """Write the pages of all students and of the class; records are read one at a time.
+
+    Raises:
+        GraderError: no results, or `out` holds something that is not a report.
+    """
+    scores = score_class(results, policy, submissions)
+    _require_ours(results, out)
+    folder = out / STUDENTS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (out / MARKER).touch()
+        classroom, problems = Classroom(policy), list(scores.problems)
+        for score in scores:
+            record, why = read_record(results, score.submission)
+            if record is None:  # changed since it was scored
+                problems.append(f"{score.student}: {why or 'the result is gone'}.")
+                continue
+            _write(folder / page_name(score.student), student_page(record, score, policy))
+            classroom.add(record, score)
+        _write(out / INDEX, classroom.page(problems))
+        _remove_old(folder, {page_name(score.student) for score in scores})
+    except OSError as problem:
+        raise GraderError(
+            f"The report cannot be written to {out}/: {problem.strerror or problem}."
+        ) from None
+    n_errors = sum(row.state == "error" for row in classroom.rows)
+    return Site(out / INDEX, len(classroom.rows), n_errors, tuple(problems))
+
+
+def _require_ours(results: Path, out: Path) -> None:
+    if out.resolve() == results.resolve():
+        raise GraderError(f"The report cannot be written into the results {results}/ themselves.")
+    if out.exists() and not out.is_dir():
+        raise GraderError(f"{out} is a file; name a folder for the report with --out.")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
+        raise GraderError(
+            f"{out}/ holds files and no earlier report. Name a new or an empty folder with --out."
+        )
+
+
+def _write(path: Path, page: str) -> None:
+    """The whole page or none: someone may be reading the old one."""
+    draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        draft.write_text(page, encoding="utf-8", newline="\n")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _remove_old(folder: Path, current: set[str]) -> None:
+    """Pages of students who are no longer in the results, and drafts of a killed run."""
+    for path in (*folder.glob("*.html"), *folder.glob(".*.tmp")):
+        if path.name not in current and path.is_file():
+            path.unlink()
