@@ -1,0 +1,36 @@
+"""The questions that people grade: explain in words, from both course documents."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+QUESTIONS_FILE = Path(__file__).parent / "questions.toml"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question, with what a grader needs to judge an answer.
+
+    Attributes:
+        source: where it stands, as in "D3 自测 1".
+        rubric: lines "points: for what"; their points sum to `points`.
+    """
+
+    id: str
+    part: int
+    points: float
+    source: str
+    en: str
+    zh: str
+    answer: str
+    rubric: tuple[str, ...]
+
+
+@cache
+def questions() -> tuple[Question, ...]:
+    """All questions, in the order of the parts."""
+    entries = tomllib.loads(QUESTIONS_FILE.read_text(encoding="utf-8"))["question"]
+    return tuple(Question(**entry | {"rubric": tuple(entry["rubric"])}) for entry in entries)
