@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from .harness.compare import check, check_array, check_differs, check_kind
 from .harness.points import graded
+from .harness.words import spoken, tr
 
 CORE_AXES = ("query", "feature")
 HEAD_AXES = ("batch", "head", "query", "feature")
@@ -33,14 +34,16 @@ def test_softmax_along_another_axis(student, oracle):
 def test_softmax_of_extreme_scores(student, oracle, size):
     """softmax of scores near +-1000 neither overflows nor divides by zero."""
     case = oracle(f"softmax/{size}")
-    check_array(student.softmax(case.x), case.expected, f"softmax of {size} scores")
+    what = tr("softmax of {size} scores", size=spoken(size))
+    check_array(student.softmax(case.x), case.expected, what)
 
 
 @graded("1.1", 1)
 def test_softmax_of_masked_scores(student, oracle):
     """A score of -inf gets weight 0."""
     case = oracle("softmax/masked")
-    check_array(student.softmax(case.x), case.expected, "softmax of scores with -inf", ("i", "j"))
+    what = tr("softmax of scores with -inf")
+    check_array(student.softmax(case.x), case.expected, what, ("i", "j"))
 
 
 @graded("1.1", 1)
@@ -50,8 +53,8 @@ def test_softmax_ignores_a_common_shift(student, seed, shift):
     x = np.random.default_rng(seed).standard_normal((3, 5))
     weights = student.softmax(x)
     check_kind(weights, x, "softmax(x)")
-    check_array(weights.argmax(axis=-1), x.argmax(axis=-1), "the place of the largest weight")
-    check_array(weights.sum(axis=-1), np.ones(3), "the sum of softmax weights", ("row",))
+    check_array(weights.argmax(axis=-1), x.argmax(axis=-1), tr("the place of the largest weight"))
+    check_array(weights.sum(axis=-1), np.ones(3), tr("the sum of softmax weights"), ("row",))
     check_array(student.softmax(x + shift), weights, f"softmax(x + {shift:.3g})", ("row", "i"))
 
 
@@ -66,7 +69,7 @@ def test_attention_by_hand(student):
     e = np.exp(1 / np.sqrt(2))
     third = (e * v[0] + v[1] + e * v[2]) / (2 * e + 1)
     expected = np.array([[10, 0], [5, 5], third])
-    check_array(got, expected, "attention of the three tokens of D3", ("token", "feature"))
+    check_array(got, expected, tr("attention of the three tokens of D3"), ("token", "feature"))
 
 
 @graded("1.2", 2)
@@ -93,11 +96,13 @@ def test_attention_is_a_lookup(student, seed, key_len):
     rng = np.random.default_rng(seed)
     q, k, v = (rng.standard_normal((n, 4)) for n in (2, key_len, key_len))
     got = student.scaled_dot_product_attention(q, k, v)
-    check_kind(got, q, f"attention over {key_len} keys")
+    check_kind(got, q, tr("attention over {n} keys", n=key_len))
     if key_len > 1:
-        check_differs(got[:1], got[1:], "attention by two different queries")
+        check_differs(got[:1], got[1:], tr("attention by two different queries"))
     order = rng.permutation(key_len)
     reordered = student.scaled_dot_product_attention(q, k[order], v[order])
-    check_array(reordered, got, f"attention over {key_len} reordered keys", CORE_AXES)
+    what = tr("attention over {n} reordered keys", n=key_len)
+    check_array(reordered, got, what, CORE_AXES)
     inside = (got <= v.max(axis=0) + 1e-9) & (got >= v.min(axis=0) - 1e-9)
-    check(bool(inside.all()), "an output lies outside the range of the values it averages")
+    words = tr("an output lies outside the range of the values it averages")
+    check(bool(inside.all()), words)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from .harness.compare import check_array, check_differs, check_kind
 from .harness.points import graded
+from .harness.words import tr
 
 SEQUENCE_AXES = ("batch", "position", "feature")
 HEAD_AXES = ("batch", "head", "position", "feature")
@@ -85,6 +86,8 @@ def test_the_causal_mask_leaks_nothing(student, seed, changed):
     altered[:, changed] = rng.standard_normal(8)
     after = student.multi_head_attention(altered, *weights, 2)
     check_kind(before, x, "multi_head_attention(x, ...)")
-    what = f"the output before position {changed}, the only one whose token was changed"
+    what = tr("the output before position {n}, the only one whose token was changed", n=changed)
     check_array(after[:, :changed], before[:, :changed], what, SEQUENCE_AXES)
-    check_differs(after[:, changed], before[:, changed], "the output where the token was changed")
+    check_differs(
+        after[:, changed], before[:, changed], tr("the output where the token was changed")
+    )

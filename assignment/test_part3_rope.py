@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from .harness.compare import check_array, check_differs, check_refused
 from .harness.points import graded
+from .harness.words import tr
 
 HEAD_AXES = ("batch", "head", "position", "feature")
 
@@ -32,7 +33,7 @@ def test_rope(student, oracle, dtype):
     """Neighbouring pairs turn by position times frequency."""
     case = oracle(f"rope/{dtype}")
     got = student.apply_rope(case.x, case.positions, case.theta)
-    what = f"apply_rope at positions {case.positions.tolist()}"
+    what = tr("apply_rope at positions {positions}", positions=case.positions.tolist())
     check_array(got, case.expected, what, HEAD_AXES)
 
 
@@ -51,11 +52,11 @@ def test_rope_at_position_zero(student):
     """Position 0 is not turned at all."""
     x = np.random.default_rng(0).standard_normal((2, 1, 6))
     got = student.apply_rope(x, np.array([0]))
-    check_array(got, x, "apply_rope at position 0", ("head", "position", "feature"))
+    check_array(got, x, tr("apply_rope at position {n}", n=0), ("head", "position", "feature"))
     turned = student.apply_rope(x, np.array([1]))
-    check_differs(turned, x, "apply_rope at position 1")
+    check_differs(turned, x, tr("apply_rope at position {n}", n=1))
     with_theta = student.apply_rope(x, np.array([1]), 10000.0)
-    check_array(turned, with_theta, "apply_rope without theta, compared with theta = 10000")
+    check_array(turned, with_theta, tr("apply_rope without theta, compared with theta = 10000"))
 
 
 @graded("3.2", 3)
@@ -75,9 +76,16 @@ def test_rope_depends_on_differences_only(student, seed, m, n, shift, theta):
         rotated_k = student.apply_rope(k, np.array([key_position]), theta)
         return np.atleast_1d((rotated_q * rotated_k).sum())
 
-    check_differs(student.apply_rope(q, np.array([m + 1]), theta), q, f"apply_rope at {m + 1}")
-    what = f"q.k at positions ({m + shift}, {n + shift}), compared with ({m}, {n})"
+    turned = student.apply_rope(q, np.array([m + 1]), theta)
+    check_differs(turned, q, tr("apply_rope at {n}", n=m + 1))
+    what = tr(
+        "q.k at positions {ends}, compared with {others}",
+        ends=(m + shift, n + shift),
+        others=(m, n),
+    )
     check_array(dot(m + shift, n + shift), dot(m, n), what)
+    farther = tr("q.k at positions {ends}, compared with {others}", ends=(m + 1, n), others=(m, n))
+    check_differs(dot(m + 1, n), dot(m, n), farther)
 
 
 @graded("3.2", 1)
@@ -86,6 +94,6 @@ def test_rope_keeps_lengths(student, seed, start):
     """A rotation changes no vector's length."""
     x = np.random.default_rng(seed).standard_normal((3, 8))
     got = student.apply_rope(x, np.arange(start, start + 3))
-    check_differs(got, x, f"apply_rope from position {start} on")
+    check_differs(got, x, tr("apply_rope from position {n} on", n=start))
     lengths = np.linalg.norm(x, axis=-1)
-    check_array(np.linalg.norm(got, axis=-1), lengths, "the length of rotated vectors")
+    check_array(np.linalg.norm(got, axis=-1), lengths, tr("the length of rotated vectors"))

@@ -20,6 +20,7 @@ from .harness.models import (
 )
 from .harness.points import graded
 from .harness.usage import check_cache_is_used, check_work_of_a_step
+from .harness.words import tr
 
 CACHE_AXES = ("batch", "kv head", "position", "feature")
 AXES = ("batch", "token")
@@ -36,12 +37,13 @@ def test_cache_returns_what_it_holds(student):
         for layer, sign in ((0, 1), (1, -1)):
             new_k, new_v = sign * k[:, :, start:end], sign * v[:, :, start:end]
             keys, values = cache.append(layer, new_k, new_v)
-            what = f"from append, in layer {layer} after {end} positions"
-            check_array(keys, sign * k[:, :, :end], f"keys {what}", CACHE_AXES)
-            check_array(values, sign * v[:, :, :end], f"values {what}", CACHE_AXES)
-    check_array(
-        k, k_before, "the array that was appended, which append must not change", CACHE_AXES
-    )
+            place = {"layer": layer, "n": end}
+            what = tr("keys from append, in layer {layer} after {n} positions", **place)
+            check_array(keys, sign * k[:, :, :end], what, CACHE_AXES)
+            what = tr("values from append, in layer {layer} after {n} positions", **place)
+            check_array(values, sign * v[:, :, :end], what, CACHE_AXES)
+    what = tr("the array that was appended, which append must not change")
+    check_array(k, k_before, what, CACHE_AXES)
 
 
 @graded("4.1", 1)
@@ -49,11 +51,11 @@ def test_cache_length_counts_whole_positions(student):
     """length counts the positions that EVERY layer holds."""
     cache = student.KVCache(2, 1, 1, 4, 2, np.dtype(float))
     block = np.ones((1, 1, 3, 2))
-    check_length(cache, 0, "of a new cache of 2 layers")
+    check_length(cache, 0, tr("of a new cache of 2 layers"))
     cache.append(0, block, block)
-    check_length(cache, 0, "when only layer 0 of 2 holds 3 positions")
+    check_length(cache, 0, tr("when only layer 0 of 2 holds 3 positions"))
     cache.append(1, block, block)
-    check_length(cache, 3, "when both layers hold 3 positions")
+    check_length(cache, 3, tr("when both layers hold 3 positions"))
 
 
 @graded("4.1", 1)
@@ -62,15 +64,16 @@ def test_cache_refuses_what_it_cannot_hold(student):
     cache = student.KVCache(1, 1, 1, 3, 2, np.dtype(float))
     block = np.ones((1, 1, 2, 2))
     keys, _ = cache.append(0, block, block)
-    check_array(keys, block, "keys from append into an empty cache", CACHE_AXES)
-    full = "of a cache of max_len 3 that holds 2 positions"
-    check_refused(lambda: cache.append(0, block, block), f"append of 2 positions {full}")
-    check_refused(lambda: cache.truncate(3), f"truncate to 3 {full}")
-    check_refused(lambda: cache.truncate(-1), f"truncate to -1 {full}")
+    check_array(keys, block, tr("keys from append into an empty cache"), CACHE_AXES)
+    what = tr("append of 2 positions of a cache of max_len 3 that holds 2 positions")
+    check_refused(lambda: cache.append(0, block, block), what)
+    for length in (3, -1):
+        what = tr("truncate to {n} of a cache of max_len 3 that holds 2 positions", n=length)
+        check_refused(lambda n=length: cache.truncate(n), what)
     # One position too many is what numpy's broadcasting would swallow without an error.
     one = block[:, :, :1]
     cache.append(0, one, one)
-    check_refused(lambda: cache.append(0, one, one), "append of 1 position to a full cache")
+    check_refused(lambda: cache.append(0, one, one), tr("append of 1 position to a full cache"))
 
 
 @graded("4.1", 3)
@@ -90,8 +93,8 @@ def test_prefill(student, oracle, name):
         tokens = case.prompt[:, :end]
         cache = new_cache(student, case.config, *tokens.shape, case.prefill_logits.dtype)
         got.append(student.prefill(model, tokens, cache))
-        check_length(cache, end, f"after a prefill of {end}")
-    check_trace(got, case.prefill_logits, "the logits of prefill", POSITION_AXES)
+        check_length(cache, end, tr("after a prefill of {n}", n=end))
+    check_trace(got, case.prefill_logits, tr("the logits of prefill"), POSITION_AXES)
 
 
 @graded("4.2", 1)
@@ -101,7 +104,7 @@ def test_prefill_continues(student, oracle):
     model = student.load_model(case.config, case.params)
     cache = new_cache(student, case.config, *case.prompt.shape)
     got = [student.prefill(model, chunk, cache) for chunk in np.split(case.prompt, [3, 5], axis=1)]
-    check_trace(got, case.prefill_logits[[2, 4, 6]], "the logits of prefill", ("chunk", *AXES))
+    check_trace(got, case.prefill_logits[[2, 4, 6]], tr("the logits of prefill"), ("chunk", *AXES))
 
 
 @graded("4.2", 2)
@@ -118,7 +121,8 @@ def test_prefill_in_chunks(student):
         for end, size in zip(np.cumsum(chunks), chunks, strict=True):
             got = student.prefill(model, tokens[:, end - size : end], cache)
         expected = recompute(student, model, config, tokens)
-        check_array(got, expected, f"prefill in chunks of {chunks}", ("batch", "token"))
+        what = tr("prefill in chunks of {chunks}", chunks=chunks)
+        check_array(got, expected, what, ("batch", "token"))
 
     holds()
 
@@ -134,7 +138,7 @@ def test_decode_after_truncate(student, oracle):
     student.prefill(model, case.prompt[:, :6], cache)
     cache.truncate(3)
     got = [student.decode_step(model, token, cache) for token in case.prompt.T[3:]]
-    check_trace(got, case.prefill_logits[3:], "the logits after truncate", STEP_AXES)
+    check_trace(got, case.prefill_logits[3:], tr("the logits after truncate"), STEP_AXES)
 
 
 @graded("4.3", 0.5)
@@ -146,7 +150,7 @@ def test_two_caches_at_once(student, oracle):
     student.prefill(model, case.prompt[:, :4], cache)
     student.prefill(model, case.prompt[:, ::-1], other)
     got = [student.decode_step(model, token, cache) for token in case.prompt.T[4:]]
-    check_trace(got, case.prefill_logits[4:], "the logits beside another cache", STEP_AXES)
+    check_trace(got, case.prefill_logits[4:], tr("the logits beside another cache"), STEP_AXES)
 
 
 @graded("4.3", 2.5)
@@ -179,7 +183,8 @@ def test_decode_equals_recompute(student):
             recompute(student, model, config, tokens[:, : prompt_len + step])
             for step in range(n_steps + 1)
         ]
-        check_trace(got, np.stack(expected), f"decode after a prompt of {prompt_len} tokens")
+        what = tr("decode after a prompt of {n} tokens", n=prompt_len)
+        check_trace(got, np.stack(expected), what)
 
     holds()
 
@@ -215,7 +220,7 @@ def test_generate_goes_on(student, oracle):
     for done in range(1, case.max_new_tokens):
         prompt = np.concatenate([case.prompt, case.expected[:, :done]], axis=1)
         got = student.generate(model, prompt, case.max_new_tokens - done)
-        what = f"generate after {done} of {case.max_new_tokens} tokens"
+        what = tr("generate after {n} of {all} tokens", n=done, all=case.max_new_tokens)
         check_array(got, case.expected[:, done:], what, ("batch", "step"))
 
 

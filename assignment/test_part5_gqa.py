@@ -9,6 +9,7 @@ from .harness.compare import check_array, check_differs, check_kind, check_refus
 from .harness.machines import run_decode_machine
 from .harness.models import check_grouped_decode, require_grouped_attention
 from .harness.points import graded
+from .harness.words import tr
 
 HEAD_AXES = ("batch", "head", "query", "feature")
 
@@ -19,7 +20,8 @@ def test_gqa(student, oracle, name):
     """Query head h reads key/value head h // R."""
     case = oracle(f"gqa/{name}")
     got = student.grouped_query_attention(case.q, case.k, case.v, mask=case.mask)
-    what = f"grouped_query_attention with H = {case.q.shape[1]}, G = {case.k.shape[1]}"
+    heads, groups = case.q.shape[1], case.k.shape[1]
+    what = tr("grouped_query_attention with H = {heads}, G = {groups}", heads=heads, groups=groups)
     check_array(got, case.expected, what, HEAD_AXES)
 
 
@@ -28,8 +30,8 @@ def test_uneven_groups(student):
     """H query heads that G key/value heads cannot share evenly are refused with a ValueError."""
     q, kv = np.ones((1, 4, 1, 2)), np.ones((1, 3, 1, 2))
     got = student.grouped_query_attention(q, kv[:, :2], kv[:, :2])
-    check_array(got, q, "GQA over values of one", HEAD_AXES)
-    what = "grouped_query_attention with 4 query heads and 3 key/value heads"
+    check_array(got, q, tr("GQA over values of one"), HEAD_AXES)
+    what = tr("grouped_query_attention with 4 query heads and 3 key/value heads")
     check_refused(lambda: student.grouped_query_attention(q, kv, kv), what)
 
 
@@ -50,11 +52,12 @@ def test_gqa_is_mha_with_repeated_heads(student, seed, n_groups, group_size):
     q = rng.standard_normal((2, n_groups * group_size, 3, 4))
     k, v = rng.standard_normal((2, 2, n_groups, 5, 4))
     got = student.grouped_query_attention(q, k, v)
-    check_kind(got, q, f"GQA with {n_groups} groups of {group_size} heads")
-    check_differs(student.grouped_query_attention(-q, k, v), got, "GQA with other queries")
+    sizes = {"n": n_groups, "size": group_size}
+    check_kind(got, q, tr("GQA with {n} groups of {size} heads", **sizes))
+    check_differs(student.grouped_query_attention(-q, k, v), got, tr("GQA with other queries"))
     repeated_k, repeated_v = (np.repeat(x, group_size, axis=1) for x in (k, v))
     expected = student.scaled_dot_product_attention(q, repeated_k, repeated_v)
-    what = f"GQA with {n_groups} groups of {group_size} heads, compared with MHA"
+    what = tr("GQA with {n} groups of {size} heads, compared with MHA", **sizes)
     check_array(got, expected, what, HEAD_AXES)
 
 
@@ -89,5 +92,5 @@ def test_mean_pool_undoes_repetition(student, seed, n_groups, group_size):
     w = np.random.default_rng(seed).standard_normal((5, n_groups, 1, 3))
     repeated = np.repeat(w, group_size, axis=2).reshape(5, -1)
     got = student.mean_pool_kv_heads(repeated, n_groups * group_size, n_groups)
-    what = f"{n_groups} groups of {group_size} equal heads, pooled"
+    what = tr("{n} groups of {size} equal heads, pooled", n=n_groups, size=group_size)
     check_array(got, w.reshape(5, -1), what, ("row", "column"))

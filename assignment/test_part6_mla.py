@@ -9,6 +9,7 @@ from .harness.compare import check_array, check_differs, check_kind, check_refus
 from .harness.models import POSITION_AXES, check_length, check_trace, new_latent_cache
 from .harness.points import graded
 from .harness.usage import LATENT, check_cache_is_used, check_work_of_a_step
+from .harness.words import tr
 
 HEAD_AXES = ("batch", "head", "query", "feature")
 INPUTS = ("q_nope", "q_rope", "latent", "k_rope", "w_uk", "w_uv")
@@ -61,8 +62,11 @@ def test_absorbed_equals_naive(student, seed, n_heads, key_len):
     check_kind(absorbed, np.empty((2, n_heads, 3, 7)), "mla_absorbed(...)")
     others = (-inputs[0], *inputs[1:])
     if key_len > 1:
-        check_differs(student.mla_absorbed(*others), absorbed, "mla_absorbed with other queries")
-    check_array(absorbed, naive, f"mla_absorbed, compared with mla_naive, H = {n_heads}", HEAD_AXES)
+        check_differs(
+            student.mla_absorbed(*others), absorbed, tr("mla_absorbed with other queries")
+        )
+    what = tr("mla_absorbed, compared with mla_naive, H = {n}", n=n_heads)
+    check_array(absorbed, naive, what, HEAD_AXES)
 
 
 @graded("6.4", 0.5)
@@ -77,10 +81,17 @@ def test_latent_cache(student):
             latents, rope_keys = cache.append(
                 layer, (layer + 1) * latent[:, start:end], k_rope[:, start:end]
             )
-            what = f"of layer {layer} after positions {start} to {end - 1} were appended"
+            place = {"layer": layer, "first": start, "last": end - 1}
             expected = (layer + 1) * latent[:, :end]
-            check_array(latents, expected, f"latents {what}", ("batch", "position", "feature"))
-            check_array(rope_keys, k_rope[:, :end], f"RoPE keys {what}")
+            what = tr(
+                "latents of layer {layer} after positions {first} to {last} were appended", **place
+            )
+            check_array(latents, expected, what, ("batch", "position", "feature"))
+            what = tr(
+                "RoPE keys of layer {layer} after positions {first} to {last} were appended",
+                **place,
+            )
+            check_array(rope_keys, k_rope[:, :end], what)
 
 
 @graded("6.4", 0.25)
@@ -88,11 +99,11 @@ def test_latent_cache_length_counts_whole_positions(student):
     """length counts the positions that EVERY layer holds."""
     cache = student.MLACache(2, 1, 4, 5, 2, np.dtype(float))
     block = np.ones((1, 3, 5)), np.ones((1, 3, 2))
-    check_length(cache, 0, "of a new cache of 2 layers")
+    check_length(cache, 0, tr("of a new cache of 2 layers"))
     cache.append(0, *block)
-    check_length(cache, 0, "when only layer 0 of 2 holds 3 positions")
+    check_length(cache, 0, tr("when only layer 0 of 2 holds 3 positions"))
     cache.append(1, *block)
-    check_length(cache, 3, "when both layers hold 3 positions")
+    check_length(cache, 3, tr("when both layers hold 3 positions"))
 
 
 @graded("6.4", 0.25)
@@ -101,14 +112,14 @@ def test_latent_cache_refuses_what_it_cannot_hold(student):
     cache = student.MLACache(1, 1, 3, 5, 2, np.dtype(float))
     latent, k_rope = np.ones((1, 3, 5)), np.ones((1, 3, 2))
     cache.append(0, latent[:, :2], k_rope[:, :2])
-    holds_two = "of a cache of max_len 3 that holds 2 positions"
-    check_refused(lambda: cache.truncate(3), f"truncate to 3 {holds_two}")
-    check_refused(lambda: cache.truncate(-1), f"truncate to -1 {holds_two}")
+    for length in (3, -1):
+        what = tr("truncate to {n} of a cache of max_len 3 that holds 2 positions", n=length)
+        check_refused(lambda n=length: cache.truncate(n), what)
     latents, _ = cache.append(0, latent[:, 2:], k_rope[:, 2:])
-    check_array(latents, latent, "latents from append up to max_len")
+    check_array(latents, latent, tr("latents from append up to max_len"))
     # One position too many is what numpy's broadcasting would swallow without an error.
     one_more = (latent[:, :1], k_rope[:, :1])
-    check_refused(lambda: cache.append(0, *one_more), "append of 1 position to a full cache")
+    check_refused(lambda: cache.append(0, *one_more), tr("append of 1 position to a full cache"))
 
 
 @graded("6.5", 1)
@@ -123,7 +134,7 @@ def test_mla_prefill(student, oracle, name):
         tokens = case.prompt[:, :end]
         cache = new_latent_cache(student, case.config, *tokens.shape, dtype)
         got.append(student.mla_prefill(model, tokens, cache))
-    check_trace(got, case.prefill_logits, "the logits of mla_prefill", POSITION_AXES)
+    check_trace(got, case.prefill_logits, tr("the logits of mla_prefill"), POSITION_AXES)
 
 
 @graded("6.6", 1)
@@ -138,7 +149,8 @@ def test_mla_decode(student, oracle, name):
     got = [student.mla_prefill(model, case.prompt[:, :3], cache)]
     got[0] = student.mla_prefill(model, case.prompt[:, 3:], cache)
     got += [student.mla_decode_step(model, token, cache) for token in case.continuation.T]
-    check_trace(got, case.decode_logits, "the logits (step 0 is the prefill's, in two chunks)")
+    what = tr("the logits (step 0 is the prefill's, in two chunks)")
+    check_trace(got, case.decode_logits, what)
 
 
 @graded("6.6", 1)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from .harness.compare import check, check_array, check_differs, check_refused
 from .harness.points import graded
+from .harness.words import tr
 
 AXES = ("row", "token")
 
@@ -68,7 +69,7 @@ def test_filters_keep_the_best(student, seed, k, p):
         expected = np.where(logits >= descending[sizes[name] - 1], logits, -np.inf)
         got = getattr(student, name)(logits, setting)
         check_array(got, expected, f"{name}(logits, {setting:.3g})", AXES)
-        check(got.max() == logits.max(), f"{name} lost the most likely token")
+        check(got.max() == logits.max(), tr("{name} lost the most likely token", name=name))
 
 
 @graded("7.3", 0.25)
@@ -79,9 +80,11 @@ def test_filters_of_any_shape(student):
         function = getattr(student, name)
         rows = function(logits.reshape(6, 4), setting)
         alone = [function(row, setting) for row in logits.reshape(6, 4)]
-        check_array(np.stack(alone), rows, f"{name} of one row alone, compared with {name} of six")
-        check_differs(rows, logits.reshape(6, 4), f"{name} of six rows")
-        check_array(function(logits, setting), rows.reshape(2, 3, 4), f"{name} of logits (2, 3, 4)")
+        what = tr("{name} of one row alone, compared with {name} of six", name=name)
+        check_array(np.stack(alone), rows, what)
+        check_differs(rows, logits.reshape(6, 4), tr("{name} of six rows", name=name))
+        what = tr("{name} of logits (2, 3, 4)", name=name)
+        check_array(function(logits, setting), rows.reshape(2, 3, 4), what)
         check_array(function(logits, everything), logits, f"{name}(logits, {everything})")
 
 

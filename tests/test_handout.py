@@ -1,4 +1,7 @@
-"""The handout keeps its promises: sections, commands, links, numbers, and no solution in it."""
+"""The handout keeps its promises: sections, commands, links, numbers, and no solution in it.
+
+There are two, English and Chinese, with the same content; each is held to all of this.
+"""
 
 from __future__ import annotations
 
@@ -9,68 +12,221 @@ import re
 import shlex
 import subprocess
 import sys
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
 
 from assignment.harness.parts import GIVEN_FILES, PARTS, Part
+from assignment.harness.zh import CHINESE
+from grader import figures
+from grader.nbgrader.handout import part_texts
 
 ROOT = Path(__file__).parent.parent
 ASSIGNMENT = ROOT / "assignment"
-HANDOUT = ASSIGNMENT / "README.md"
-TEXT = HANDOUT.read_text(encoding="utf-8")
-LINES = TEXT.splitlines()
 
 LONG_ENOUGH_TO_GIVE_AWAY = 25
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"pytest assignment/[^`#\n]*")
+_FORMULA = re.compile(r"\$[^$\n]+\$")
+_IMAGE = re.compile(r"^!\[([^\]]+)\]\(([^)\s]+)\)$", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 SECTIONS = [(part.section_of(name), name) for part in PARTS for name in part.functions]
-PROSE = _BLOCK.sub("", TEXT)
+
+
+@dataclass(frozen=True)
+class Handout:
+    """One of the two, and the words that it has for what every part must have."""
+
+    language: str
+    path: Path
+    part_heading: str
+    titles: tuple[str, ...]
+    test_it: str
+    what_a_part_has: tuple[str, ...]
+    rules: str
+    notation: str
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def blocks(self) -> list[tuple[str, str]]:
+        """Language and text of every fenced block."""
+        return _BLOCK.findall(self.text)
+
+    @cached_property
+    def prose(self) -> str:
+        return _BLOCK.sub("", self.text)
+
+    @cached_property
+    def headings(self) -> list[str]:
+        return [line for line in self.prose.splitlines() if line.startswith("#")]
+
+    def mistakes(self, part: Part) -> str:
+        words = {"en": "**Common mistakes in Part {}", "zh": "**第 {} 部分的常见错误"}
+        return words[self.language].format(part.number)
+
+    def part(self, part: Part) -> str:
+        """From a part's heading to the next heading of the same level."""
+        heading = self.part_heading.format(part.number, self.titles[part.number - 1])
+        start = self.text.index(f"\n{heading}\n")
+        return self.text[start : self.text.index("\n## ", start + 1)]
+
+
+ENGLISH = Handout(
+    language="en",
+    path=ASSIGNMENT / "README.md",
+    part_heading="## Part {}: {}",
+    titles=tuple(part.title for part in PARTS),
+    test_it="**Test it:**",
+    what_a_part_has=("**The idea.**", "**By hand**", "**The task.**", "**Reading.**"),
+    rules="## Rules",
+    notation="## Notation",
+)
+IN_CHINESE = Handout(
+    language="zh",
+    path=ASSIGNMENT / "README.zh.md",
+    part_heading="## 第 {} 部分：{}",
+    titles=tuple(CHINESE[part.title] for part in PARTS),
+    test_it="**测试：**",
+    what_a_part_has=("**想法。**", "**手算**", "**任务。**", "**阅读。**"),
+    rules="## 规则",
+    notation="## 记号",
+)
+HANDOUTS = (ENGLISH, IN_CHINESE)
+
 # Hints run no test; tests/test_known_bugs.py tries them.
-COMMANDS = sorted({c.strip() for c in _COMMAND.findall(TEXT) if "--hint" not in c})
+COMMANDS = sorted({c.strip() for c in _COMMAND.findall(ENGLISH.text) if "--hint" not in c})
 
 
-def part_text(part: Part) -> str:
-    """The handout from a part's heading to the next heading of the same level."""
-    start = TEXT.index(f"\n## Part {part.number}: {part.title}\n")
-    return TEXT[start : TEXT.index("\n## ", start + 1)]
+@pytest.fixture(params=HANDOUTS, ids=lambda handout: handout.language)
+def handout(request) -> Handout:
+    return request.param
+
+
+def test_both_have_the_same_headings_in_the_same_order():
+    """Levels, and word for word what is no prose: the functions."""
+    levels = [[len(line.split()[0]) for line in handout.headings] for handout in HANDOUTS]
+    assert levels[0] == levels[1]
+    functions = [[h for h in handout.headings if h.startswith("### ")] for handout in HANDOUTS]
+    assert functions[0] == functions[1]
+
+
+def code(block: str) -> list[str]:
+    """A shell block's commands without the remarks behind them."""
+    return [line.partition("  #")[0].rstrip() for line in block.splitlines()]
+
+
+def test_both_have_the_same_code_in_the_same_order():
+    """Sessions and formulas to the letter; commands but for the remarks behind them."""
+    english, chinese = ENGLISH.blocks, IN_CHINESE.blocks
+    assert [language for language, _ in english] == [language for language, _ in chinese]
+    for (language, one), (_, other) in zip(english, chinese, strict=True):
+        if language == "sh":
+            assert code(one) == code(other)
+        elif language != "text":
+            assert one == other
+
+
+def test_both_have_the_same_commands():
+    commands = [sorted(c.strip() for c in _COMMAND.findall(h.text)) for h in HANDOUTS]
+    assert commands[0] == commands[1]
+
+
+def chapters(handout: Handout) -> list[str]:
+    return re.split(r"^##+ ", handout.prose, flags=re.MULTILINE)
+
+
+def test_both_say_as_much_under_every_heading():
+    """Formulas, tables, list items, figures and links in each chapter: none is left out."""
+    patterns = {
+        "formula": _FORMULA,
+        "row of a table": re.compile(r"^\|", re.MULTILINE),
+        "item": re.compile(r"^(?:- |\d+\. )", re.MULTILINE),
+        "figure": _IMAGE,
+        "web page": re.compile(r"https://\S+?(?=\))"),
+    }
+    for one, other in zip(chapters(ENGLISH), chapters(IN_CHINESE), strict=True):
+        for what, pattern in patterns.items():
+            found = [len(pattern.findall(text)) for text in (one, other)]
+            assert found[0] == found[1], f"{what} under {one.splitlines()[0]}"
+
+
+def test_the_other_language_is_linked(handout):
+    other = next(h for h in HANDOUTS if h is not handout)
+    assert f"]({other.path.name})" in "\n".join(handout.lines[:5])
+
+
+def test_the_chinese_is_chinese():
+    """No paragraph was left as it was."""
+    paragraphs = [p for p in IN_CHINESE.prose.split("\n\n") if len(p) > 60]
+    assert [p for p in paragraphs if not re.search("[\u4e00-\u9fff]", p)] == []
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"part{part.number}")
-def test_every_part_has_its_heading_and_test_command(part):
-    assert f"\n**Test it:** `pytest assignment/ -k part{part.number}`\n" in part_text(part)
+def test_every_part_has_its_heading_and_test_command(handout, part):
+    line = f"\n{handout.test_it} `pytest assignment/ -k part{part.number}`\n"
+    assert line in handout.part(part)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"part{part.number}")
+def test_every_part_has_idea_formula_example_task_and_reading(handout, part):
+    text = handout.part(part).replace(".**", "**").replace("。**", "**")
+    wanted = [words.replace(".**", "**").replace("。**", "**") for words in handout.what_a_part_has]
+    assert [words for words in wanted if words not in text] == []
+    assert "```math" in text
+    assert re.search(_IMAGE, text)
+    mistakes = text.index(handout.mistakes(part))
+    assert text[mistakes:].count("\n- ") >= 4
 
 
 @pytest.mark.parametrize("section, function", SECTIONS, ids=lambda value: str(value))
-def test_every_function_has_a_section_in_its_part(section, function):
+def test_every_function_has_a_section_in_its_part(handout, section, function):
     part = PARTS[int(section.partition(".")[0]) - 1]
-    assert f"\n### {section} {function}\n" in part_text(part)
+    assert f"\n### {section} {function}\n" in handout.part(part)
 
 
-def test_no_section_is_left_over():
+def test_no_section_is_left_over(handout):
     """A renumbered or renamed function leaves no old section behind."""
-    headings = [line.removeprefix("### ") for line in LINES if line.startswith("### ")]
+    headings = [h.removeprefix("### ") for h in handout.headings if h.startswith("### ")]
     assert headings == [f"{section} {function}" for section, function in SECTIONS]
 
 
-def test_points_and_files_are_those_of_the_tests():
-    """The table at the top repeats what the report prints."""
+@cache
+def points_of_parts() -> dict[int, str]:
+    """What the report prints."""
     command = [sys.executable, "-m", "pytest", "assignment/", "-p", "no:cacheprovider"]
     report = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
+        [*command, "--lang", "en"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
     ).stdout
-    for part in PARTS:
-        line = next(line for line in report.splitlines() if line.startswith(f"Part {part.number} "))
-        points = re.search(r"/ (\S+)", line)[1]
-        row = rf"\| {part.number} \| \[{re.escape(part.title)}\]\(\S+\) \| \[`{part.module}\.py`\]"
-        assert re.search(rf"^{row}\(\S+\) \| {points} \|$", TEXT, re.MULTILINE), line
+    return {int(n): points for n, points in re.findall(r"^Part (\d+) .* / (\S+)", report, re.M)}
 
 
-def test_every_given_file_is_named():
-    rules = TEXT[TEXT.index("\n## Rules\n") : TEXT.index("\n## Notation\n")]
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"part{part.number}")
+def test_points_and_files_are_those_of_the_tests(handout, part):
+    """The table at the top repeats what the report prints."""
+    title = re.escape(handout.titles[part.number - 1])
+    row = rf"\| {part.number} \| \[{title}\]\(\S+\) \| \[`{part.module}\.py`\]\(\S+\)"
+    points = points_of_parts()[part.number]
+    assert re.search(rf"^{row} \| {points} \|$", handout.text, re.MULTILINE), points
+
+
+def test_every_given_file_is_named(handout):
+    start = handout.text.index(f"\n{handout.rules}\n")
+    rules = handout.text[start : handout.text.index(f"\n{handout.notation}\n")]
     assert [name for name in GIVEN_FILES if f"`{name}`" not in rules] == []
 
 
@@ -117,7 +273,7 @@ def test_every_command_selects_tests(command):
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"part{part.number}")
 def test_commands_of_a_part_select_its_tests_only(part):
     file = f"assignment/test_part{part.number}_"
-    commands = {command.strip() for command in _COMMAND.findall(part_text(part))}
+    commands = {command.strip() for command in _COMMAND.findall(ENGLISH.part(part))}
     for command in commands:
         others = [test for test in selections()[command] if not test.startswith(file)]
         assert others == [], f"`{command}` also selects {others[0]}"
@@ -131,9 +287,9 @@ def slug(heading: str) -> str:
     return kept.replace(" ", "-")
 
 
-def test_every_relative_link_resolves():
-    anchors = {slug(line.lstrip("#").strip()) for line in LINES if line.startswith("#")}
-    targets = [link for link in _LINK.findall(PROSE) if not link.startswith("https://")]
+def test_every_relative_link_resolves(handout):
+    anchors = {slug(line.lstrip("#").strip()) for line in handout.headings}
+    targets = [link for link in _LINK.findall(handout.prose) if not link.startswith("https://")]
     assert targets
     broken = []
     for target in targets:
@@ -145,34 +301,53 @@ def test_every_relative_link_resolves():
     assert broken == []
 
 
+def test_figures_are_the_projects_and_all_are_shown(handout):
+    assert figures.stale_figures() == []
+    shown = _IMAGE.findall(handout.text)
+    assert [target for _, target in shown] == [f"figures/{name}.svg" for name in figures.FIGURES]
+    for alternative, target in shown:
+        assert len(alternative) > 15, f"{target} has no text in place of it"
+
+
+def test_a_notebook_finds_the_figures():
+    """It lies beside assignment/, the handout inside it."""
+    texts = "\n".join(
+        "\n".join([text.opening, *text.sections.values(), text.closing])
+        for text in part_texts().values()
+    )
+    shown = _IMAGE.findall(texts)
+    assert len(shown) == len(figures.FIGURES)
+    assert [target for _, target in shown if not (ROOT / target).is_file()] == []
+
+
 @cache
-def examples() -> doctest.DocTest:
-    """The Python sessions of the handout as one doctest, run against the solution."""
+def examples(handout: Handout) -> doctest.DocTest:
+    """The Python sessions of a handout as one doctest, run against the solution."""
     # Blank what is no session, so that line numbers in a failure are the handout's.
-    kept = ["" for _ in LINES]
-    for match in _BLOCK.finditer(TEXT):
+    kept = ["" for _ in handout.lines]
+    for match in _BLOCK.finditer(handout.text):
         if match[1] == "python":
-            first = TEXT[: match.start()].count("\n") + 1
+            first = handout.text[: match.start()].count("\n") + 1
             for offset, line in enumerate(match[2].splitlines()):
                 kept[first + offset] = line
     source = "\n".join(kept).replace("from assignment.", "from solution.")
-    return doctest.DocTestParser().get_doctest(source, {}, "handout", str(HANDOUT), 0)
+    return doctest.DocTestParser().get_doctest(source, {}, "handout", str(handout.path), 0)
 
 
-def test_every_worked_number_is_true():
+def test_every_worked_number_is_true(handout):
     problems: list[str] = []
-    results = doctest.DocTestRunner(verbose=False).run(examples(), out=problems.append)
+    results = doctest.DocTestRunner(verbose=False).run(examples(handout), out=problems.append)
     assert results.attempted >= 40
     assert results.failed == 0, "".join(problems)
 
 
-def test_every_part_has_a_worked_example():
-    assert [part.number for part in PARTS if ">>> " not in part_text(part)] == []
+def test_every_part_has_a_worked_example(handout):
+    assert [part.number for part in PARTS if ">>> " not in handout.part(part)] == []
 
 
 def test_examples_need_only_numpy_and_the_homework():
     modules = set()
-    for example in examples().examples:
+    for example in examples(ENGLISH).examples:
         for node in ast.walk(ast.parse(example.source)):
             if isinstance(node, ast.Import):
                 modules |= {alias.name for alias in node.names}
@@ -194,7 +369,7 @@ def solution_lines() -> set[str]:
     return lines
 
 
-def test_no_solution_line_is_in_the_handout():
+def test_no_solution_line_is_in_the_handout(handout):
     lines = solution_lines()
     assert len(lines) > 50
-    assert sorted(line for line in lines if line in TEXT) == []
+    assert sorted(line for line in lines if line in handout.text) == []

@@ -13,6 +13,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from .words import tr
+
 Case = SimpleNamespace
 Cases = dict[str, Case]
 
@@ -37,7 +39,10 @@ def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]
         data = blob[8 + header_size :]
         tensors = {name: _tensor(data, entry) for name, entry in header.items()}
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"{path.name} is damaged ({error}); get a fresh copy of it") from error
+        words = tr(
+            "{file} is damaged ({error}); get a fresh copy of it", file=path.name, error=error
+        )
+        raise ValueError(words) from error
     return tensors, metadata
 
 

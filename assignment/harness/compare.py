@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .words import spoken, tr
+
 # Largest accepted error, relative to the largest expected value (at least 1, at most MAX_SCALE).
 # Correct float64 code agrees to about 1e-12 and correct float32 code to about 1e-6; the smallest
 # bug we know is larger by thousands.
@@ -17,6 +19,9 @@ TOLERANCE: dict[str, float] = {"float64": 1e-9, "float32": 1e-4}
 # Where a property compares two results of the student's own, one huge entry in both must not make
 # all other differences look small.
 MAX_SCALE = 100.0
+
+# Of how many decode steps a report keeps the error.
+MAX_STEPS = 64
 
 Axes = tuple[str, ...]
 
@@ -29,6 +34,7 @@ class Mismatch(AssertionError):
         max_error: largest error, relative as TOLERANCE.
         tolerance: what would have been accepted.
         got: the wrong array itself, where its shape and dtype are right.
+        error_by_step: largest error of each decode step, relative as TOLERANCE; at most MAX_STEPS.
     """
 
     def __init__(
@@ -38,6 +44,7 @@ class Mismatch(AssertionError):
         max_error: float | None = None,
         tolerance: float | None = None,
         got: np.ndarray | None = None,
+        error_by_step: tuple[float, ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -45,6 +52,7 @@ class Mismatch(AssertionError):
         self.max_error = max_error
         self.tolerance = tolerance
         self.got = got
+        self.error_by_step = error_by_step
 
     def add(self, line: str) -> None:
         """Say one more thing."""
@@ -81,13 +89,23 @@ def check_kind(got: object, expected: np.ndarray, what: str) -> None:
     `expected` may be the student's own too, where a property compares two of their results.
     """
     if type(expected) is not np.ndarray:
-        raise Mismatch(f"{what}: compared with {_describe_type(expected)}, which is no array")
-    if type(got) is not np.ndarray:
+        other = _describe_type(expected)
         raise Mismatch(
-            f"{what}: got {_describe_type(got)}, expected an array of shape {expected.shape}"
+            tr("{what}: compared with {other}, which is no array", what=what, other=other)
         )
+    if type(got) is not np.ndarray:
+        words = tr(
+            "{what}: got {got}, expected an array of shape {shape}",
+            what=what,
+            got=_describe_type(got),
+            shape=expected.shape,
+        )
+        raise Mismatch(words)
     if got.shape != expected.shape:
-        raise Mismatch(f"{what}: shape {got.shape}, expected {expected.shape}")
+        words = tr(
+            "{what}: shape {got}, expected {shape}", what=what, got=got.shape, shape=expected.shape
+        )
+        raise Mismatch(words)
     if got.dtype != expected.dtype and not _both_integers(got, expected):
         raise Mismatch(_dtype_message(got.dtype, expected.dtype, what))
 
@@ -98,7 +116,7 @@ def check_refused(call: Callable[[], object], what: str) -> None:
         call()
     except ValueError:
         return
-    raise Mismatch(f"{what} was accepted; a ValueError is expected")
+    raise Mismatch(tr("{what} was accepted; a ValueError is expected", what=what))
 
 
 def check_differs(got: object, other: np.ndarray, what: str) -> None:
@@ -107,16 +125,16 @@ def check_differs(got: object, other: np.ndarray, what: str) -> None:
     Guards the properties that hold for a constant or for an unchanged input too.
     """
     check_kind(got, other, what)
-    check(not np.allclose(got, other), f"{what}: the result is the same")
+    check(not np.allclose(got, other), tr("{what}: the result is the same", what=what))
 
 
 def _describe_type(got: object) -> str:
     if got is None:
-        return "None (is a return missing?)"
+        return tr("None (is a return missing?)")
     if isinstance(got, np.generic):
-        return f"the scalar {got!r}"
+        return tr("the scalar {got!r}", got=got)
     described = getattr(type(got), "described", None)
-    return described(got) if described else f"something of type {type(got).__name__}"
+    return described(got) if described else tr("something of type {name}", name=type(got).__name__)
 
 
 def _both_integers(got: np.ndarray, expected: np.ndarray) -> bool:
@@ -125,9 +143,9 @@ def _both_integers(got: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def _dtype_message(got: np.dtype, expected: np.dtype, what: str) -> str:
-    message = f"{what}: dtype {got}, expected {expected}"
+    message = tr("{what}: dtype {got}, expected {expected}", what=what, got=got, expected=expected)
     if (got, expected) == (np.float64, np.float32):
-        message += (
+        message += tr(
             "\nfloat32 went in and float64 came out: np.sqrt(64) and np.float64 constants "
             "promote,\nPython floats (math.sqrt(64)) do not; angles need .astype(x.dtype)"
         )
@@ -138,10 +156,19 @@ def _check_exact(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
     wrong = ~((got == expected) | ((got != got) & (expected != expected)))
     if wrong.any():
         first = _first(wrong)
+        words = tr(
+            "{what}: shape {shape} and dtype {dtype} are right, values are not\n"
+            "first wrong at {place}: got {got}, expected {expected}\n{count}",
+            what=what,
+            shape=expected.shape,
+            dtype=expected.dtype,
+            place=_place(first, axes),
+            got=got[first],
+            expected=expected[first],
+            count=_count(wrong),
+        )
         raise Mismatch(
-            f"{what}: shape {expected.shape} and dtype {expected.dtype} are right, values are not\n"
-            f"first wrong at {_place(first, axes)}: got {got[first]}, expected {expected[first]}\n"
-            f"{_count(wrong)}",
+            words,
             first_bad=_named(first, axes),
             got=got,
         )
@@ -153,9 +180,16 @@ def _check_finite(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) 
     wrong |= np.isinf(expected) & (got != expected)
     if wrong.any():
         first = _first(wrong)
+        words = tr(
+            "{what}: got {got} where {expected:.6g} is expected\nfirst wrong at {place}; {count}",
+            what=what,
+            got=got[first],
+            expected=expected[first],
+            place=_place(first, axes),
+            count=_count(wrong),
+        )
         raise Mismatch(
-            f"{what}: got {got[first]} where {expected[first]:.6g} is expected\n"
-            f"first wrong at {_place(first, axes)}; {_count(wrong)}",
+            words,
             first_bad=_named(first, axes),
             got=got,
         )
@@ -166,23 +200,48 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
     whole, got, target = got, np.where(finite, got, 0), np.where(finite, expected, 0)
     tolerance = TOLERANCE.get(str(expected.dtype))
     if tolerance is None:
-        raise Mismatch(f"{what}: dtype {expected.dtype}, expected float64 or float32")
+        words = tr(
+            "{what}: dtype {dtype}, expected float64 or float32", what=what, dtype=expected.dtype
+        )
+        raise Mismatch(words)
     scale = min(max(1.0, float(np.abs(target).max(initial=0.0))), MAX_SCALE)
     error = np.abs(got.astype(np.float64) - target.astype(np.float64)) / scale
     wrong = error > tolerance
     if not wrong.any():
         return
     first, worst = _first(wrong), np.unravel_index(error.argmax(), error.shape)
+    words = tr(
+        "{what}: shape {shape} and dtype {dtype} are right, values are not\n"
+        "first wrong at {place}: got {got:.6g}, expected {expected:.6g}\n"
+        "largest error {error:.2g} at {worst}, tolerance {tolerance:.0e}\n{count}{right}",
+        what=what,
+        shape=expected.shape,
+        dtype=expected.dtype,
+        place=_place(first, axes),
+        got=got[first],
+        expected=target[first],
+        error=error[worst],
+        worst=_place(worst, axes),
+        tolerance=tolerance,
+        count=_count(wrong),
+        right=_still_right(wrong, axes),
+    )
     raise Mismatch(
-        f"{what}: shape {expected.shape} and dtype {expected.dtype} are right, values are not\n"
-        f"first wrong at {_place(first, axes)}: got {got[first]:.6g}, expected {target[first]:.6g}"
-        f"\nlargest error {error[worst]:.2g} at {_place(worst, axes)}, tolerance {tolerance:.0e}\n"
-        f"{_count(wrong)}{_still_right(wrong, axes)}",
+        words,
         first_bad=_named(first, axes),
         max_error=float(error[worst]),
         tolerance=tolerance,
         got=whole,
+        error_by_step=_by_step(error, axes),
     )
+
+
+def _by_step(error: np.ndarray, axes: Axes) -> tuple[float, ...]:
+    """The largest error of each step, where the first axis is the decode step."""
+    if axes[:1] != ("step",):
+        return ()
+    worst = error.reshape(len(error), -1).max(axis=1)[:MAX_STEPS]
+    return tuple(float(f"{step:.3g}") for step in worst)
 
 
 def _still_right(wrong: np.ndarray, axes: Axes) -> str:
@@ -192,8 +251,17 @@ def _still_right(wrong: np.ndarray, axes: Axes) -> str:
         others = tuple(other for other in range(wrong.ndim) if other != axis)
         last = int(wrong.any(axis=others).argmax()) - 1
         if last >= 0:
-            notes.append(f"{name} 0 is right" if last == 0 else f"{name}s 0 to {last} are right")
-    return "".join(f"; {note}" for note in notes)
+            notes.append(
+                tr("; {place} is right", place=at(name, 0))
+                if last == 0
+                else tr(
+                    "; {axis}s 0 to {last} are right",
+                    axis=name,
+                    last=last,
+                    places=at(name, f"0–{last}"),
+                )
+            )
+    return "".join(notes)
 
 
 def _first(wrong: np.ndarray) -> tuple[int, ...]:
@@ -206,11 +274,16 @@ def _named(index: tuple[int, ...], axes: Axes) -> dict[str, int]:
 
 def _place(index: tuple[int, ...], axes: Axes) -> str:
     if not index:
-        return "the only value"
+        return tr("the only value")
     if len(axes) != len(index):
-        return f"index {tuple(int(i) for i in index)}"
-    return ", ".join(f"{name} {int(i)}" for name, i in zip(axes, index, strict=True))
+        return tr("index {index}", index=tuple(int(i) for i in index))
+    return tr(", ").join(at(name, i) for name, i in zip(axes, index, strict=True))
+
+
+def at(axis: str, index: object) -> str:
+    """A place on a named axis, as in "step 3"."""
+    return spoken(f"{axis} {{n}}").format(n=index)
 
 
 def _count(wrong: np.ndarray) -> str:
-    return f"{int(wrong.sum())} of {wrong.size} values are wrong"
+    return tr("{n} of {total} values are wrong", n=int(wrong.sum()), total=wrong.size)

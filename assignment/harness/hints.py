@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
-
-from .known_bugs import known_bugs, language
+from .known_bugs import known_bugs
 from .parts import PARTS, Part
+from .words import language, spoken, tr, wrap
 
 LEVELS = 3
 
@@ -138,24 +137,25 @@ def hint(topic: str) -> str:
     if not texts:
         return _what_there_is(name)
     lines = [
-        f"{title}, hint {level} of {LEVELS}",
+        tr("{title}, hint {level} of {levels}", title=title, level=level, levels=LEVELS),
         "",
-        *textwrap.wrap(texts[level - 1], 96, break_on_hyphens=False),
+        *wrap(texts[level - 1], 96),
     ]
     if level < LEVELS:
-        lines += ["", f"more: pytest assignment/ --hint {name}:{level + 1}"]
+        more = tr("more: pytest assignment/ --hint {name}:{level}", name=name, level=level + 1)
+        lines += ["", more]
     return "\n".join(lines)
 
 
 def _texts(name: str) -> tuple[str, list[str]]:
     """Title and the three hints of a bug, a part, a module or a function."""
-    spoken = language()
     if name in known_bugs():
-        return name, [text[spoken] for text in known_bugs()[name].hints]
+        return name, [text[language()] for text in known_bugs()[name].hints]
     for part in PARTS:
         if name in _names(part):
-            index = ("en", "zh").index(spoken)
-            return f"Part {part.number}, {part.title}", [t[index] for t in PART_HINTS[part.number]]
+            index = ("en", "zh").index(language())
+            title = tr("Part {part}, {title}", part=part.number, title=spoken(part.title))
+            return title, [texts[index] for texts in PART_HINTS[part.number]]
     return "", []
 
 
@@ -170,7 +170,10 @@ def _names(part: Part) -> set[str]:
 def _what_there_is(name: str) -> str:
     parts = ", ".join(f"part{part.number} ({part.module})" for part in PARTS)
     close = sorted(bug for bug in known_bugs() if name and name in bug)[:8]
-    more = f"\nBugs with this in their name: {', '.join(close)}" if close else ""
-    return (
-        f"There is no hint on {name!r}. There are hints on {parts}, each function, and bugs.{more}"
+    more = tr("\nBugs with this in their name: {bugs}", bugs=", ".join(close)) if close else ""
+    return tr(
+        "There is no hint on {name!r}. There are hints on {parts}, each function, and bugs.{more}",
+        name=name,
+        parts=parts,
+        more=more,
     )

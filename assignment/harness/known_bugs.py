@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import locale
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -52,8 +51,3 @@ class StoredSignatures:
         if len(failing) > 1:
             return UNKNOWN
         return failing[0] if isinstance(failing[0], str) else tuple(failing[0])
-
-
-def language() -> str:
-    """zh where the user's locale is Chinese, else en."""
-    return "zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en"

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 from .compare import check_array
 from .models import check_length, check_responds, new_cache, random_model, recompute
 from .student import Student
+from .words import tr
 
 CACHE_AXES = ("batch", "kv head", "position", "feature")
 MAX_LEN = 12
@@ -54,16 +55,21 @@ def run_cache_machine(student: Student) -> None:
                 held = np.concatenate([held_k, k], axis=2), np.concatenate([held_v, v], axis=2)
                 self.held[which][layer] = held
                 for name, array, expected in zip(("keys", "values"), got, held, strict=True):
-                    what = f"{name} of layer {layer} after {self._story()}"
+                    what = tr(
+                        "{name} of layer {layer} after {story}",
+                        name=name,
+                        layer=layer,
+                        story=self._story(),
+                    )
                     check_array(array, expected, what, CACHE_AXES)
 
         @rule(which=st.integers(0, 1), fraction=st.floats(0, 1))
         def truncate(self, which: int, fraction: float) -> None:
             length = int(fraction * self._length(which))
-            self.history.append(f"truncate to {length}")
+            self.history.append(tr("truncate to {length}", length=length))
             self.caches[which].truncate(length)
             self.held[which] = [(k[:, :, :length], v[:, :, :length]) for k, v in self.held[which]]
-            check_length(self.caches[which], length, f"after {self._story()}")
+            check_length(self.caches[which], length, tr("after {story}", story=self._story()))
 
         def _length(self, which: int) -> int:
             return self.held[which][0][0].shape[2]
@@ -107,7 +113,7 @@ def run_decode_machine(student: Student, n_kv_heads: int, max_examples: int) -> 
         @rule(fraction=st.floats(0, 1))
         def truncate(self, fraction: float) -> None:
             length = int(fraction * self.tokens.shape[1])
-            self.history.append(f"truncate to {length}")
+            self.history.append(tr("truncate to {length}", length=length))
             self.cache.truncate(length)
             self.tokens = self.tokens[:, :length]
 
@@ -123,7 +129,8 @@ def run_decode_machine(student: Student, n_kv_heads: int, max_examples: int) -> 
         def _compare(self, got: object) -> None:
             expected = recompute(student, model, config, self.tokens)
             story = ", ".join(self.history[-5:])
-            check_array(got, expected, f"the logits after {story}", ("batch", "token"))
-            check_length(self.cache, self.tokens.shape[1], f"after {story}")
+            what = tr("the logits after {story}", story=story)
+            check_array(got, expected, what, ("batch", "token"))
+            check_length(self.cache, self.tokens.shape[1], tr("after {story}", story=story))
 
     run_state_machine_as_test(DecodeMachine, settings=_budget(max_examples))

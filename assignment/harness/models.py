@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .cases import Case
-from .compare import Axes, Mismatch, check, check_array, check_differs, check_kind
+from .compare import Axes, Mismatch, at, check, check_array, check_differs, check_kind
 from .student import Student
+from .words import spoken, tr
 
 STEP_AXES: Axes = ("step", "batch", "token")
 POSITION_AXES: Axes = ("position", "batch", "token")
@@ -82,7 +83,7 @@ def recompute(student: Student, model: Any, config: dict, tokens: np.ndarray) ->
     """Logits (B, V) after whole sequences: one prefill into a fresh cache, nothing reused."""
     cache = new_cache(student, config, *tokens.shape)
     logits = student.prefill(model, tokens, cache)
-    check_kind(logits, np.empty((len(tokens), config["vocab_size"])), "the logits of prefill")
+    check_kind(logits, np.empty((len(tokens), config["vocab_size"])), tr("the logits of prefill"))
     return logits
 
 
@@ -93,11 +94,11 @@ def check_responds(student: Student, model: Any, config: dict) -> None:
     """
     tokens = np.array([[1, 2]])
     logits = recompute(student, model, config, tokens)
-    check_kind(logits, np.empty((1, config["vocab_size"])), "the logits of prefill")
+    check_kind(logits, np.empty((1, config["vocab_size"])), tr("the logits of prefill"))
     for position, name in enumerate(("first", "second")):
         other = tokens.copy()
         other[0, position] = 3
-        what = f"prefill with another {name} token"
+        what = tr("prefill with another {name} token", name=spoken(name))
         check_differs(recompute(student, model, config, other), logits, what)
 
 
@@ -107,7 +108,12 @@ def check_length(cache: Any, expected: int, when: str) -> None:
     is_number = isinstance(length, int | np.integer) and not isinstance(length, bool)
     check(
         is_number and int(length) == expected,
-        f"cache.length is {length!r} {when}, expected {expected}",
+        tr(
+            "cache.length is {length!r} {when}, expected {expected}",
+            length=length,
+            when=when,
+            expected=expected,
+        ),
     )
 
 
@@ -124,21 +130,28 @@ def teacher_forced_decode(student: Student, case: Case) -> tuple[list, Any]:
     steps = [student.prefill(model, case.prompt, cache)]
     for token, expected in zip(case.continuation.T, case.decode_logits, strict=False):
         # Looked at before the next is asked for: forty results of any size would add up.
-        check_kind(steps[-1], expected, f"the logits of step {len(steps) - 1}")
+        what = tr("the logits of step {step}", step=len(steps) - 1)
+        check_kind(steps[-1], expected, what)
         steps.append(student.decode_step(model, token, cache))
     return steps, cache
 
 
-def check_decode(student: Student, case: Case, what: str = "the logits") -> None:
+def check_decode(student: Student, case: Case, what: str = "") -> None:
     """The core check: every step's logits are those of the reference's recompute."""
     got, cache = teacher_forced_decode(student, case)
     n_positions = case.prompt.shape[1] + case.continuation.shape[1]
     try:
-        check_trace(got, case.decode_logits, f"{what} (step 0 is the prefill's)")
+        what = tr("{what} (step 0 is the prefill's)", what=what or tr("the logits"))
+        check_trace(got, case.decode_logits, what)
     except Mismatch as mismatch:
         n_held = cache.length
         if isinstance(n_held, int) and n_held != n_positions:
-            mismatch.add(f"cache.length is {n_held} after {n_positions} tokens; are all appended?")
+            words = tr(
+                "cache.length is {held} after {n} tokens; are all appended?",
+                held=n_held,
+                n=n_positions,
+            )
+            mismatch.add(words)
         raise
 
 
@@ -149,12 +162,16 @@ def check_grouped_decode(student: Student, case: Case) -> None:
     try:
         check_decode(student, case)
     except ValueError as error:
-        raise Mismatch(
-            f"decode of a model with {config['n_heads']} query heads and {config['n_kv_heads']} "
-            f"key/value heads stopped with ValueError: {error}\n"
+        words = tr(
+            "decode of a model with {heads} query heads and {groups} key/value heads stopped with "
+            "ValueError: {error}\n"
             "does kv_cache.py still call scaled_dot_product_attention? Part 5 puts "
-            "grouped_query_attention in its place (§5.1)"
-        ) from error
+            "grouped_query_attention in its place (§5.1)",
+            heads=config["n_heads"],
+            groups=config["n_kv_heads"],
+            error=error,
+        )
+        raise Mismatch(words) from error
 
 
 def require_grouped_attention(student: Student) -> None:
@@ -166,5 +183,7 @@ def require_grouped_attention(student: Student) -> None:
 def check_trace(got: list, expected: np.ndarray, what: str, axes: Axes = STEP_AXES) -> None:
     """Compare the logits of every step; each step must be a plain array of the right kind."""
     for step, (logits, target) in enumerate(zip(got, expected, strict=True)):
-        check_kind(logits, target, f"{what.partition(' (')[0]} of {axes[0]} {step}")
+        # The subject ends where a remark in brackets begins, in either language.
+        subject, place = what.partition(" (")[0], at(axes[0], step)
+        check_kind(logits, target, tr("{what} of {place}", what=subject, place=place))
     check_array(np.stack(got), expected, what, axes)

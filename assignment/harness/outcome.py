@@ -39,6 +39,7 @@ class Outcome:
     max_error: float | None = None
     tolerance: float | None = None
     got: np.ndarray | None = None
+    error_by_step: tuple[float, ...] = ()
 
     @property
     def points(self) -> float:
@@ -68,6 +69,7 @@ def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None
             max_error=error.max_error,
             tolerance=error.tolerance,
             got=error.got,
+            error_by_step=error.error_by_step,
         )
     return Outcome(item.nodeid, grading, FAILED, _describe(error))
 

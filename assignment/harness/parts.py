@@ -41,6 +41,15 @@ PARTS: tuple[Part, ...] = (
     Part(7, "Sampling", "sampling", ("apply_temperature", "top_k", "top_p")),
 )
 
+# Extra and not among PARTS: it needs torch, which no part before it does (see torch_part.py).
+TORCH_PART = Part(
+    10,
+    "Fast decode in torch",
+    "decode_torch",
+    ("StaticCache", "grouped_attention", "prefill", "decode_step", "generate"),
+)
+TORCH_MODEL_FILE = "torch_model.py"  # given
+
 PART_BY_NUMBER: dict[int, Part] = {part.number: part for part in PARTS}
 
 STUDENT_MODULES: tuple[str, ...] = tuple(dict.fromkeys(part.module for part in PARTS))

@@ -16,6 +16,10 @@ from .hints import hint
 from .outcome import Outcome, outcome_of
 from .report import Report
 from .student import Backend, LocalBackend, Student
+from .timing import MARKS, asked_for, leave_out_timing_tests
+from .torch_part import asked_for as part10_asked_for
+from .torch_part import pytest_ignore_collect
+from .words import LANGUAGES, speak
 
 BACKEND = pytest.StashKey[Backend]()
 CASE_SETS = pytest.StashKey[dict[str, Cases]]()
@@ -49,10 +53,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="TOPIC[:LEVEL]",
         help="print a hint on a part, a function or a named bug (levels 1 to 3) and run nothing",
     )
+    parser.addoption(
+        "--lang",
+        choices=LANGUAGES,
+        help="language of messages and hints, 信息和提示的语言 (default: the locale's)",
+    )
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """--hint answers and runs no test."""
+    speak(config.getoption("lang", default=None))
     topic = config.getoption("hint", default=None)
     if topic is None:
         return None
@@ -63,12 +73,26 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 @pytest.hookimpl(trylast=True)  # after the terminal reporter, which the report replaces
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "graded(section, points): a graded test")
+    for name, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
     hypothesis.settings.load_profile("homework")
     if BACKEND not in config.stash:
         package = config.getoption("impl") or __package__.rpartition(".")[0]
         config.stash[BACKEND] = LocalBackend(package)
         config.stash[CASE_SETS] = {"public": load_cases()}
-        Report.install(config, package)
+        if asked_for(config) or part10_asked_for(config):
+            # No points of parts 1 to 7 in them: pytest's own words and reasons serve best.
+            config.option.tbstyle = "line"
+            if terminal := config.pluginmanager.get_plugin("terminalreporter"):
+                terminal.reportchars = "s"
+        else:
+            Report.install(config, package)
+
+
+@pytest.hookimpl(tryfirst=True)  # before the grader makes its own list
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Timing tests run only where -m asks for them."""
+    leave_out_timing_tests(config, items)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,18 +7,31 @@ from dataclasses import dataclass
 
 import pytest
 
+from .words import spoken
+
 
 @dataclass(frozen=True)
 class Grading:
-    """What a test is worth, and where in the handout its function stands."""
+    """What a test is worth, and where in the handout its function stands.
+
+    Attributes:
+        title: in English, as records keep it, with the variant behind it.
+        variant: as in " (float32)", of a test that runs several times.
+    """
 
     section: str
     points: float
     title: str
+    variant: str = ""
 
     @property
     def part(self) -> int:
         return int(self.section.split(".")[0])
+
+    @property
+    def spoken_title(self) -> str:
+        """The title in the language of messages."""
+        return spoken(self.title.removesuffix(self.variant)) + self.variant
 
 
 def graded(section: str, points: float) -> Callable:
@@ -34,7 +47,8 @@ def grading_of(item: pytest.Item) -> Grading | None:
     section, points = mark.args
     docstring = getattr(item.obj, "__doc__", None) or item.name
     title = docstring.strip().splitlines()[0].rstrip(".")
-    return Grading(section, points, title + _variant(item))
+    variant = _variant(item)
+    return Grading(section, points, title + variant, variant)
 
 
 def _variant(item: pytest.Item) -> str:

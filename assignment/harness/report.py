@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import pytest
 
 from . import told
@@ -11,6 +9,7 @@ from .diagnosis import Observation, diagnose, print_of
 from .known_bugs import StoredSignatures
 from .outcome import FAILED, NOT_STARTED, PASSED, WAITING, Outcome
 from .parts import PART_BY_NUMBER
+from .words import pad, spoken, tr, width, wrap
 
 SHOWN_IN_FULL = 3
 MAX_LINES_OF_A_FAILURE = 12
@@ -65,18 +64,21 @@ class Report:
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self) -> None:
         if not self._outcomes:
-            self._line("\nNo test was selected. Try: pytest assignment/ -k part4, or -k rope")
+            self._line(tr("\nNo test was selected. Try: pytest assignment/ -k part4, or -k rope"))
             return
         earned = sum(o.points for o in self._outcomes)
         total = sum(o.grading.points for o in self._outcomes)
-        self._line(f"{'':8}{'Total':33}{earned:>{BAR_WIDTH + 6}g} / {total:g}", bold=True)
+        margin = " " * (width(tr("Part {part}", part=1)) + 2)
+        line = f"{margin}{pad(tr('Total'), 33)}{earned:>{BAR_WIDTH + 6}g} / {total:g}"
+        self._line(line, bold=True)
         self._write_diagnoses()
         self._write_failures()
         self._write_next_step()
 
     def _write_part(self, number: int) -> None:
         if not self._begun:
-            self._line(f"\nAttention and KV-cache decode ({self._package})\n", bold=True)
+            title = tr("\nAttention and KV-cache decode ({package})\n", package=self._package)
+            self._line(title, bold=True)
         self._begun = True
         outcomes = [o for o in self._outcomes if o.grading.part == number]
         earned = sum(o.points for o in outcomes)
@@ -86,10 +88,10 @@ class Report:
         done = all(o.state == PASSED for o in outcomes)
         failed = any(o.state == FAILED for o in outcomes)
         colour = {"green": True} if done else {"red": True} if failed else {"yellow": True}
+        part = pad(tr("Part {part}", part=number), 6)
+        title = pad(spoken(PART_BY_NUMBER[number].title), 32)
         self._line(
-            f"Part {number}  {PART_BY_NUMBER[number].title:32} {bar} {earned:>4g} / {total:<4g} "
-            f"{_state_of_part(outcomes)}",
-            **colour,
+            f"{part}  {title} {bar} {earned:>4g} / {total:<4g} {_state_of_part(outcomes)}", **colour
         )
 
     def _write_diagnoses(self) -> None:
@@ -111,9 +113,9 @@ class Report:
                 continue
             name = findings[part].alternatives[0][0]
             self._line(f"\n{told.fact(findings[part])}", bold=True)
-            for line in textwrap.wrap(told.explanation(name), 96, break_on_hyphens=False):
+            for line in wrap(told.explanation(name), 96):
                 self._line(f"    {line}")
-            self._line(f"    hints: pytest assignment/ --hint {name}")
+            self._line(tr("    hints: pytest assignment/ --hint {name}", name=name))
 
     def _write_failures(self) -> None:
         all_failures = [o for o in self._outcomes if o.state == FAILED]
@@ -121,29 +123,40 @@ class Report:
         shown = _first_of_each_section(failures)[:SHOWN_IN_FULL]
         for outcome in shown:
             self._line("")
-            self._line(f"✗ {outcome.grading.section}  {outcome.grading.title}", red=True)
+            self._line(f"✗ {outcome.grading.section}  {outcome.grading.spoken_title}", red=True)
             for line in outcome.message.splitlines()[:MAX_LINES_OF_A_FAILURE]:
                 self._line(f"    {line}")
-            self._line(f"    run it alone: pytest {outcome.test.partition('[')[0]}")
+            test = outcome.test.partition("[")[0]
+            self._line(tr("    run it alone: pytest {test}", test=test))
         rest = [o for o in failures if o not in shown]
         if rest:
-            self._line(f"\nand {len(rest)} more, to look at after these:")
+            self._line(tr("\nand {n} more, to look at after these:", n=len(rest)))
             for outcome in rest[:5]:
-                self._line(f"  ✗ {outcome.grading.section}  {outcome.grading.title}")
+                self._line(f"  ✗ {outcome.grading.section}  {outcome.grading.spoken_title}")
             if len(rest) > 5:
-                self._line("  … (pytest -v shows all of them)")
+                self._line(tr("  … (pytest -v shows all of them)"))
         n_alike = len(all_failures) - len(failures)
         if n_alike:
-            noun = "failure" if n_alike == 1 else "failures"
             self._line(
-                f"\n{n_alike} more {noun}: the same tests on other inputs, or the same words"
+                tr("\n1 more failure: the same tests on other inputs, or the same words")
+                if n_alike == 1
+                else tr(
+                    "\n{n} more failures: the same tests on other inputs, or the same words",
+                    n=n_alike,
+                )
             )
 
     def _write_next_step(self) -> None:
         todo = next((o for o in self._outcomes if o.state == NOT_STARTED), None)
         if todo and not any(o.state == FAILED for o in self._outcomes):
             section = todo.needs.split()[0]
-            self._line(f"\nNext: {todo.needs} (assignment/README.md §{section})")
+            self._line(
+                tr(
+                    "\nNext: {needs} (assignment/README.md §{section})",
+                    needs=todo.needs,
+                    section=section,
+                )
+            )
 
     def _line(self, text: str, **style: bool) -> None:
         self._terminal.write_line(text, **style)
@@ -152,15 +165,17 @@ class Report:
 def _state_of_part(outcomes: list[Outcome]) -> str:
     n_failed = sum(o.state == FAILED for o in outcomes)
     if n_failed:
-        return f"{n_failed} failed"
-    for state, text in ((NOT_STARTED, "next:"), (WAITING, "waiting for")):
+        return tr("{n} failed", n=n_failed)
+    for state in (NOT_STARTED, WAITING):
         first = next((o for o in outcomes if o.state == state), None)
         if first is None:
             continue
         if state == NOT_STARTED and not any(o.state == PASSED for o in outcomes):
-            return "not started"
-        return f"{text} {first.needs}"
-    return "done"
+            return tr("not started")
+        if state == NOT_STARTED:
+            return tr("next: {needs}", needs=first.needs)
+        return tr("waiting for {needs}", needs=first.needs)
+    return tr("done")
 
 
 def _distinct(failures: list[Outcome]) -> list[Outcome]:

@@ -18,6 +18,7 @@ import pytest
 
 from .compare import Mismatch
 from .parts import MODULE_OF, PARTS
+from .words import tr
 
 _STUB_MESSAGE = re.compile(r"Part (\d+\.\d+) (\w+)")
 
@@ -26,7 +27,9 @@ class NotStarted(pytest.skip.Exception):
     """A stub was reached: the test says nothing about the student's work yet."""
 
     def __init__(self, section: str, function: str) -> None:
-        super().__init__(f"{section} {function} is not implemented yet")
+        super().__init__(
+            tr("{section} {name} is not implemented yet", section=section, name=function)
+        )
         self.section = section
         self.function = function
 
@@ -61,19 +64,40 @@ class Student:
             except NotImplementedError as error:
                 raise not_started(error, fallback=name) from None
             if changed:
-                raise Mismatch(f"{name} changed its input {changed[0]}; work on a copy of it")
+                raise Mismatch(
+                    tr(
+                        "{name} changed its input {label}; work on a copy of it",
+                        name=name,
+                        label=changed[0],
+                    )
+                )
             return result
 
         return call
 
 
 def not_started(error: NotImplementedError, fallback: str = "") -> NotStarted:
-    """Which stub an error comes from, by its message or else by the function that was called."""
+    """Which stub an error comes from: by its message, else by the function that raised it or that
+    was called."""
     found = _STUB_MESSAGE.search(str(error))
     if found:
         return NotStarted(found[1], found[2])
-    section = next((p.section_of(fallback) for p in PARTS if fallback in p.functions), "0.0")
-    return NotStarted(section, fallback)
+    for name in (_raised_in(error), fallback):
+        for part in PARTS:
+            if name in part.functions:
+                return NotStarted(part.section_of(name), name)
+    return NotStarted("0.0", fallback)
+
+
+def _raised_in(error: NotImplementedError) -> str:
+    """The function or class with the line that raised; nbgrader's own stubs have no message."""
+    where = getattr(error, "student_where", "")  # set where the error came through a pipe
+    if where:
+        return where.rpartition(" in ")[2]
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return step.tb_frame.f_code.co_qualname.partition(".")[0] if step is not None else ""
 
 
 class LocalBackend:
@@ -110,15 +134,31 @@ class LocalBackend:
         try:
             return importlib.import_module(f"{self._package}.{module}")
         except SyntaxError as error:
-            place = f"{Path(error.filename or module).name} line {error.lineno}"
-            return ImportError(f"{place} is not valid Python: {error.msg}")
+            return ImportError(
+                tr(
+                    "{file} line {line} is not valid Python: {problem}",
+                    file=Path(error.filename or module).name,
+                    line=error.lineno,
+                    problem=error.msg,
+                )
+            )
         except SystemExit:
             return ImportError(
-                f"importing {module}.py ends the program (sys.exit or exit is called); put trial "
-                'code under if __name__ == "__main__":'
+                tr(
+                    "importing {module}.py ends the program (sys.exit or exit is called); put "
+                    'trial code under if __name__ == "__main__":',
+                    module=module,
+                )
             )
         except Exception as error:
-            return ImportError(f"importing {module}.py failed: {type(error).__name__}: {error}")
+            return ImportError(
+                tr(
+                    "importing {module}.py failed: {kind}: {problem}",
+                    module=module,
+                    kind=type(error).__name__,
+                    problem=error,
+                )
+            )
 
 
 def _arrays_in(function: Any, args: tuple, kwargs: dict) -> list[tuple[str, np.ndarray]]:
@@ -126,7 +166,7 @@ def _arrays_in(function: Any, args: tuple, kwargs: dict) -> list[tuple[str, np.n
     try:
         bound = inspect.signature(function).bind(*args, **kwargs).arguments.items()
     except (TypeError, ValueError):  # the call will fail, or the function hides its parameters
-        bound = [(f"number {i + 1}", value) for i, value in enumerate(args)]
+        bound = [(tr("number {n}", n=i + 1), value) for i, value in enumerate(args)]
     named = list(bound)
     # Only plain arrays are inputs; a student's cache may well be an array of a class of its own.
     return [(label, value) for label, value in named if type(value) is np.ndarray]

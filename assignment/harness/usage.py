@@ -16,8 +16,7 @@ from .cases import Case
 from .compare import Mismatch, check, check_kind
 from .models import check_trace, new_cache, new_latent_cache
 from .student import Student
-
-RECOMPUTES = "it recomputes the prefix in place of using the cache (L2 §5.2)"
+from .words import tr
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,23 @@ def check_cache_is_used(student: Student, case: Case, loop: Loop = LLAMA) -> Non
     got = _decode(student, case, loop, blind=True)
     for step, logits in enumerate(got):
         if np.isnan(logits).any() and not np.isnan(_decode(student, case, loop)[step]).any():
-            raise Mismatch(f"{loop.decode_step} {step} read older tokens again: {RECOMPUTES}")
+            words = tr(
+                "{call} {step} read older tokens again: {why}",
+                call=loop.decode_step,
+                step=step,
+                why=_recomputes(),
+            )
+            raise Mismatch(words)
     try:
-        check_trace(got, case.decode_logits, "decode with the old tokens' embeddings removed")
+        what = tr("decode with the old tokens' embeddings removed")
+        check_trace(got, case.decode_logits, what)
     except Mismatch as mismatch:
-        mismatch.add("no old token was read again: mend the decode itself first, then see here")
+        mismatch.add(tr("no old token was read again: mend the decode itself first, then see here"))
         raise
+
+
+def _recomputes() -> str:
+    return tr("it recomputes the prefix in place of using the cache (L2 §5.2)")
 
 
 def _decode(student: Student, case: Case, loop: Loop, blind: bool = False) -> list[np.ndarray]:
@@ -57,7 +67,8 @@ def _decode(student: Student, case: Case, loop: Loop, blind: bool = False) -> li
         if blind:
             model = student.load_model(case.config, _only_embeds(case.params, token))
         got.append(decode_step(model, token, cache))
-        check_kind(got[-1], case.decode_logits[step], f"the logits of {loop.decode_step} {step}")
+        what = tr("the logits of {call} {step}", call=loop.decode_step, step=step)
+        check_kind(got[-1], case.decode_logits[step], what)
     return got
 
 
@@ -71,11 +82,25 @@ def check_work_of_a_step(student: Student, case: Case, loop: Loop = LLAMA) -> No
         model.counter.reset()
         getattr(student, loop.decode_step)(model, token, cache)
         rows = model.counter.rows(loop.projection) // case.config["n_layers"]
-        check(rows > 0, f"{loop.decode_step} {step} never projected its token through the model")
+        check(
+            rows > 0,
+            tr(
+                "{call} {step} never projected its token through the model",
+                call=loop.decode_step,
+                step=step,
+            ),
+        )
         check(
             rows <= batch,
-            f"{loop.decode_step} {step} sent {rows} vectors through {loop.projection} where "
-            f"{batch} are new: {RECOMPUTES}",
+            tr(
+                "{call} {step} sent {rows} vectors through {matrix} where {batch} are new: {why}",
+                call=loop.decode_step,
+                step=step,
+                rows=rows,
+                matrix=loop.projection,
+                batch=batch,
+                why=_recomputes(),
+            ),
         )
 
 
