@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint mutation assignment clean
+.PHONY: demo test lint bench mutation assignment site clean
 
 demo: $(VENV)/grader.installed
 	$(BIN)/python -m grader.demo
@@ -15,15 +15,25 @@ lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# Some minutes: every decode loop side by side on this machine, see docs/fast-decode.md.
+bench: $(VENV)/test.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lecture]'
+	$(BIN)/python -m benchmarks.decode
+
 # Half an hour: the mutants of solution/ that the tests do not kill, see docs/mutation.md.
 mutation: $(VENV)/test.installed
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.7'
 	$(BIN)/python benchmarks/mutation/run.py
 
-# After a change in solution/ or reference_model/: stubs, given files and golden data.
+# After a change in solution/ or reference_model/: stubs, given files, golden data, figures.
 assignment: $(VENV)/grader.installed
 	$(BIN)/python -m grader.skeleton
 	$(BIN)/python -m grader.golden
+	$(BIN)/python -m grader.figures
+
+# The handouts and docs/ as pages to read, in build/site/: no server and no network needed.
+site: $(VENV)/site.installed
+	$(BIN)/python docs/site/make_site.py
 
 $(VENV)/grader.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
@@ -32,8 +42,12 @@ $(VENV)/grader.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/test.installed: $(VENV)/grader.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[grader,chat,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[grader,chat,distributed,nbgrader,site,dev]'
 	$(BIN)/python tests/install_torch.py
+	@touch $@
+
+$(VENV)/site.installed: $(VENV)/grader.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[site]'
 	@touch $@
 
 clean:

@@ -38,10 +38,11 @@ def make_class(folder: Path, size: int, modules: list[str]) -> None:
             file.write(f"\n# {student.name}\n")
 
 
-def grade(folder: Path, out: Path, jobs: int, secret: Path) -> tuple[float, float]:
+def grade(folder: Path, out: Path, jobs: int, secret: Path, *options: str) -> tuple[float, float]:
     """Seconds and the grader's own peak memory in MiB (not its children's)."""
     command = [sys.executable, "-m", "grader", "run", str(folder), "--out", str(out)]
     command += ["--jobs", str(jobs), "--no-real-model", "--quiet", "--secret-file", str(secret)]
+    command += options
     started = time.monotonic()
     process = subprocess.Popen(command, cwd=ROOT)
     _, status, usage = os.wait4(process.pid, 0)
