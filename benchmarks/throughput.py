@@ -36,6 +36,7 @@ from rich.console import Console
 from rich.table import Table
 
 MAX_IN_PROCESS = 50  # the mean of so many says enough, and they need not be copies
+MAX_NBGRADER = 20  # likewise, and each takes seven kernels
 IN_PROCESS = "in process"
 
 
@@ -108,17 +109,16 @@ def in_process(homework: ClassToGrade) -> Measured:
 
 
 def with_nbgrader(homework: ClassToGrade) -> Measured | str:
-    """`nbgrader autograde` on the same class as notebooks, or a sentence why not.
-
-    To be filled in: make the release and the submitted notebooks of `homework.modules` for
-    `homework.size` students below `homework.scratch`, time `nbgrader autograde` alone, and return
-    Measured("nbgrader autograde", homework.size, seconds, cores=1, parent_mib=...).
-    """
+    """`nbgrader autograde` on the solution as seven notebooks a student, one kernel each."""
     try:
         import nbgrader  # noqa: F401
     except ImportError:
         return "not measured: nbgrader is not installed"
-    return "not measured: this class has no nbgrader version yet"
+    from nbgrader_class import make_course, seconds_to_autograde
+
+    size = min(homework.size, MAX_NBGRADER)
+    course = make_course(homework.scratch, size)
+    return Measured("nbgrader autograde", size, seconds_to_autograde(course), 1)
 
 
 WAYS: dict[str, Callable[[ClassToGrade], Measured | str]] = {

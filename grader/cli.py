@@ -10,10 +10,19 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from grader.bench.command import bench_command
+from grader.changes import changes_command
+from grader.cluster_commands import merge_command, secret_command
 from grader.errors import GraderError, Interrupted
+from grader.grades import export, scores
 from grader.intake import student_id
+from grader.nbgrader.command import nbgrader_group
 from grader.record import read_record
+from grader.release.command import release_command
+from grader.report.command import report
 from grader.run import grade_class
+from grader.shards import Shard
+from grader.similar.command import similar
 from grader.table import print_result, say
 
 ENV_DEBUG = "GRADER_DEBUG"
@@ -27,12 +36,12 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-OutOption = Annotated[Path, typer.Option("--out", help="Folder of the results.")]
+OutOption = Annotated[Path, typer.Option("--out", "--results", help="Folder of the results.")]
 SecretOption = Annotated[
     Path | None,
     typer.Option("--secret-file", help="Secret behind the hidden cases; made on first use."),
 ]
-SandboxName = Literal["auto", "bubblewrap", "none"]
+SandboxName = Literal["auto", "bubblewrap", "podman", "docker", "portable", "none"]
 
 
 def main() -> None:
@@ -78,16 +87,30 @@ def run(
     out: OutOption = Path("results"),
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Submissions graded at once.", show_default="all cores"),
+        typer.Option(
+            min=1, help="Submissions graded at once.", show_default="as cores and memory allow"
+        ),
     ] = None,
     sandbox: Annotated[
         SandboxName, typer.Option(help="'none' runs submissions with your own rights.")
     ] = "auto",
     regrade: Annotated[bool, typer.Option("--regrade", help="Grade again what is graded.")] = False,
     secret_file: SecretOption = None,
+    limits: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with other limits on time and memory, see docs/security.md."),
+    ] = None,
     real_model: Annotated[
         bool | None,
         typer.Option(help="Also test on SmolLM2-135M.", show_default="if it is installed"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Grade on the workers of this dask scheduler: tls://HOST:8786."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="N/COUNT", help="Only this part of the class; see `grader merge`."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
 ) -> None:
@@ -99,7 +122,10 @@ def run(
         sandbox=sandbox,
         regrade=regrade,
         secret_file=secret_file,
+        limits=limits,
         real_model=real_model,
+        scheduler=scheduler,
+        shard=Shard.parse(shard) if shard is not None else None,
         quiet=quiet,
     )
     if any(summary.state == "error" for summary in summaries):
@@ -139,6 +165,20 @@ def doctor(out: OutOption = Path("results"), secret_file: SecretOption = None) -
 
     if not print_checks(all_checks(out, secret_file), Console()):
         raise typer.Exit(1)
+
+
+app.command("bench")(_sentences(bench_command))
+app.command("changes")(_sentences(changes_command))
+app.add_typer(nbgrader_group(_sentences))
+app.command("merge")(_sentences(merge_command))
+app.command("secret")(_sentences(secret_command))
+app.command()(_sentences(scores))
+app.command()(_sentences(similar))
+app.command()(_sentences(export))
+app.command("release")(_sentences(release_command))
+
+
+app.command()(_sentences(report))
 
 
 def _complain(sentence: str) -> None:

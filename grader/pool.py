@@ -28,7 +28,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from grader.disk import require_space
 from grader.errors import GraderError, NothingToGrade
+from grader.history import replace_record
 from grader.intake import Course, Found, prepare, reason_hash
 from grader.record import (
     SETTLED,
@@ -36,8 +38,8 @@ from grader.record import (
     make_result,
     read_record,
     remove_drafts,
-    write_record,
 )
+from grader.slots import hold_slot
 
 PRELOAD = ("numpy", "pytest", "hypothesis", "grader.warm", "grader.pool", "grader.cli")
 LOCK_NAME = ".grader.lock"
@@ -46,6 +48,8 @@ SCRATCH_PREFIX = ".scratch-"
 _NEW, _KEPT, _LOG = "new.json", "kept.json", "harness.log"
 _TAIL_BYTES = 8_000
 _PR_SET_PDEATHSIG = 1
+# On a cluster's worker several threads grade; multiprocessing's own books are for one.
+_BOOKS = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -123,19 +127,19 @@ def grade_all(
         while waiting or running:
             while waiting and free_slots:
                 # An interrupt between a child's start and its entry here would lose sight of it.
-                with _uninterrupted():
+                with uninterrupted(), _BOOKS:
                     slot = free_slots.pop(0)
                     child = _start(context, waiting.popleft(), grading, slot, scratch)
                     running[child.process.sentinel] = child
             for sentinel in _wait(running, grading.deadline_s):
-                with _uninterrupted():
+                with uninterrupted(), _BOOKS:
                     child = running[sentinel]
                     done.append(_finish(child, grading))
                     del running[sentinel]
                     free_slots.append(child.slot)
                 yield done[-1]
     finally:
-        with _uninterrupted():
+        with uninterrupted(), _BOOKS:
             for child in running.values():
                 _stop(child)
             shutil.rmtree(scratch, ignore_errors=True)
@@ -170,10 +174,7 @@ def results_lock(folder: Path) -> Iterator[None]:
                 f"Another grader is writing to {folder} ({_holder(file.read(500))}). Wait for it, "
                 "or name another folder with --out."
             ) from None
-        file.truncate(0)
-        since = datetime.now().astimezone().isoformat(timespec="seconds")
-        json.dump({"pid": os.getpid(), "host": socket.gethostname(), "since": since}, file)
-        file.flush()
+        _sign(file.fileno())
         remove_drafts(folder)
         for left_behind in folder.glob(f"{SCRATCH_PREFIX}*"):
             shutil.rmtree(left_behind, ignore_errors=True)
@@ -181,11 +182,43 @@ def results_lock(folder: Path) -> Iterator[None]:
         file.truncate(0)
 
 
+def _sign(lock: int) -> None:
+    """Write into the lock who holds it, and since when the run is going, earlier attempts counted:
+    only a run that came to its end empties the lock."""
+    before = _parse_lock(os.pread(lock, 500, 0))
+    content = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "since": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    if before:
+        content["began_ns"] = before.get("began_ns", os.fstat(lock).st_mtime_ns)
+    line = json.dumps(content).encode() + b"\n"
+    # In this order, a kill in between leaves the new line and a rest, not an empty file.
+    os.pwrite(lock, line, 0)
+    os.ftruncate(lock, len(line))
+
+
+def run_began_ns(folder: Path) -> int:
+    """When the unfinished run on `folder` began, by the disk's clock, in ns."""
+    lock = folder / LOCK_NAME
+    return _parse_lock(lock.read_bytes()).get("began_ns", lock.stat().st_mtime_ns)
+
+
+def _parse_lock(content: bytes) -> dict:
+    line = content.partition(b"\n")[0]
+    try:
+        parsed = json.loads(line)
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
 def _holder(content: str) -> str:
     try:
-        holder = json.loads(content)
+        holder = _parse_lock(content.encode())
         return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
-    except (ValueError, KeyError, TypeError):
+    except KeyError:
         return "which has only just started"
 
 
@@ -205,7 +238,7 @@ def _start_server(context: Any, preload: Sequence[str]) -> None:
         # One core a child: parallelism comes from the number of children.
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     }
-    with _environment(environment):
+    with _BOOKS, _environment(environment):
         forkserver.ensure_running()
 
 
@@ -232,7 +265,7 @@ def _start(context: Any, found: Found, grading: Grading, slot: int, scratch: Pat
 
 
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """Hold Ctrl-C and termination back until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
@@ -268,12 +301,20 @@ def _finish(child: _Running, grading: Grading) -> Summary:
             if was_running
             else f"The grader's process for this submission {_how_it_ended(exitcode)}."
         )
-        result = _error(child.found, grading, reason, seconds, tail=_tail(child.work / _LOG))
-    if not kept:
-        write_record(grading.out, result)
+        result = error_result(child.found, grading, reason, seconds, tail=_tail(child.work / _LOG))
+    summary = keep(result, kept, grading)
     shutil.rmtree(child.work, ignore_errors=True)
     with contextlib.suppress(ValueError):  # still there: not even SIGKILL ended it
         child.process.close()
+    return summary
+
+
+def keep(result: SubmissionResult, kept: bool, grading: Grading) -> Summary:
+    """Write a finished result to the results folder, unless it is an earlier one `kept` there."""
+    if result.state == "error":
+        require_space(grading.out)
+    if not kept:
+        replace_record(grading.out, result)
     return summarise(result, kept)
 
 
@@ -316,7 +357,10 @@ def _tail(path: Path) -> str:
         return ""
 
 
-def _error(found: Found, grading: Grading, reason: str, seconds: float, tail: str = ""):
+def error_result(
+    found: Found, grading: Grading, reason: str, seconds: float, tail: str = ""
+) -> SubmissionResult:
+    """The record of a submission that the grader, not the student, failed on."""
     return make_result(
         student=found.student,
         source=found.source_name,
@@ -374,14 +418,15 @@ def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
     _detach(work)
     started = time.monotonic()
     try:
-        result, kept = grade_one(found, grading, slot, work)
+        with hold_slot(slot) as slot_of_machine:
+            result, kept = grade_one(found, grading, slot_of_machine, work)
     except BaseException as problem:  # SystemExit and KeyboardInterrupt from the harness too
         traceback.print_exc()
         is_sentence = isinstance(problem, GraderError) or type(problem).__name__ in _SENTENCES
         words = str(problem)[:1000]
         reason = words if is_sentence else f"The grader failed: {type(problem).__name__}: {words}"
         seconds = time.monotonic() - started
-        result, kept = _error(found, grading, reason, seconds, _tail(work / _LOG)), False
+        result, kept = error_result(found, grading, reason, seconds, _tail(work / _LOG)), False
     draft = work / "draft.json"
     draft.write_text(result.model_dump_json())
     draft.replace(work / (_KEPT if kept else _NEW))
@@ -434,6 +479,8 @@ def grade_one(
         notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [note])),
         output_tail=outcome.worker_notes or "",
         diagnoses=tuple(getattr(outcome, "diagnoses", ())),
+        generated_text=getattr(outcome, "generated_text", ""),
+        expected_text=getattr(outcome, "expected_text", ""),
     )
     return result, False
 

@@ -2,17 +2,28 @@
 
 import contextlib
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from grader.changes import mixed_class, tell_after_run
+from grader.disk import disk_as_sentence
 from grader.errors import GraderError, Interrupted
 from grader.intake import Course, find_submissions
-from grader.pool import Grading, Summary, grade_all, results_lock, usable_cores
-from grader.seeds import Secret, load_secret
+from grader.pool import Grading, Summary, grade_all, results_lock, run_began_ns, usable_cores
+from grader.sandbox.limits import Limits, affordable_jobs, load_limits
+from grader.seeds import Secret, load_secret, require_secret
+from grader.shards import Shard, manifest_of, write_manifest
 from grader.table import console_for_people, counts_sentence, print_class, say, with_progress
+
+_NO_SANDBOX = (
+    "WARNING: no sandbox. The submissions run with all your rights: they can read and delete your "
+    "files, use the network and forge their points."
+)
 
 
 def grade_class(
@@ -23,36 +34,66 @@ def grade_class(
     sandbox: str = "auto",
     regrade: bool = False,
     secret_file: Path | None = None,
+    limits: Path | None = None,
     real_model: bool | None = None,
+    scheduler: str | None = None,
+    shard: Shard | None = None,
     console: Console | None = None,
     quiet: bool = False,
 ) -> list[Summary]:
     """Grade every submission below `paths` that `out` does not hold already; print the table.
+
+    Args:
+        limits: a TOML file with other limits than the defaults (see grader.sandbox.limits).
+        scheduler: the address of a dask scheduler, whose workers then grade.
+        shard: grade this part of the class only, into a folder of its own beside `out`.
 
     Raises:
         GraderError: nothing to grade, no sandbox, results that another grader is writing.
         Interrupted: Ctrl-C or SIGTERM; what was finished is kept.
     """
     console = console or console_for_people()
+    bounds = load_limits(limits)
     course = Course.load()
-    found = find_submissions(paths, course, exclude=[out])
+    results_folders = [out, *(shard.all_folders(out) if shard else ())]
+    found = whole_class = find_submissions(paths, course, exclude=results_folders)
     if not found:
         raise GraderError("There is nothing to grade. Name at least one submission.")
-    with results_lock(out):
-        tier = _require_sandbox(sandbox)
-        secret = load_secret(secret_file)
+    if shard:
+        out, found = shard.folder(out), [one for one in found if shard.holds(one.student)]
+    with disk_as_sentence(out), results_lock(out), contextlib.ExitStack() as held:
+        client = held.enter_context(_cluster(scheduler)) if scheduler else None
+        tier = "" if client else _require_sandbox(sandbox)
+        # Shards that each made a secret of their own would grade by different cases.
+        secret = require_secret(secret_file) if shard else load_secret(secret_file)
         _tell_about(secret)
         grading = _grading(out, course, secret, sandbox, regrade, real_model)
-        jobs = min(jobs or usable_cores(), len(found))
+        if limits is not None:
+            grading = replace(grading, limits=bounds, deadline_s=_deadline_s(bounds))
+        held.enter_context(contextlib.closing(grading.suite))
+        if client:
+            grade, where = _on_cluster(client, grading, _recipe(secret, grading), jobs)
+        else:
+            jobs = _jobs(jobs, bounds, len(found))
+            grade, where = partial(grade_all, jobs=jobs), f"{jobs} at once, sandbox: {tier}"
+        if shard:
+            hash_and_version = (grading.suite_hash, grading.suite_version)
+            write_manifest(out, manifest_of(shard, whole_class, *hash_and_version))
+            where = f"shard {shard} of {len(whole_class)}, {where}"
         if not quiet:
             noun = "submission" if len(found) == 1 else "submissions"
-            say(console, f"{len(found)} {noun}, {jobs} at once, sandbox: {tier}")
-        with contextlib.closing(grading.suite):
-            summaries = _grade(found, grading, jobs, console, quiet)
-    if not quiet:
-        print_class(summaries, console)
-        say(console, counts_sentence(summaries))
-        say(console, f"Results: {out}/")
+            say(console, f"{len(found)} {noun}, {where}")
+        summaries = _grade(found, grading, grade, console, quiet) if found else []
+        if not quiet:
+            print_class(summaries, console)
+            say(console, counts_sentence(summaries))
+            say(console, f"Results: {out}/")
+        # With the lock still held: a grader killed before this is told leaves it to the next.
+        students = {submission.student for submission in found}
+        tell_after_run(
+            out, students, grading.suite_hash, run_began_ns(out), console, _complain, quiet
+        )
+        _warn_of_edited_suite(grading, secret)
     return summaries
 
 
@@ -65,11 +106,52 @@ def _require_sandbox(name: str) -> str:
     except SandboxUnavailable as problem:
         raise GraderError(f"{problem} `grader doctor` tells more.") from None
     if name == "none":
-        _complain(
-            "WARNING: no sandbox. The submissions run with all your rights: they can read and "
-            "delete your files, use the network and forge their points."
-        )
+        _complain(_NO_SANDBOX)
     return tier
+
+
+def _cluster(scheduler: str) -> contextlib.AbstractContextManager:
+    """A client of the scheduler, connected."""
+    from grader.distributed import connected
+
+    if not scheduler.startswith("tls://"):
+        _complain(
+            f"Warning: the connection to {scheduler} is not encrypted, and the secret behind the "
+            "hidden cases passes through it. Use it on a trusted network only, or tls://."
+        )
+    return connected(scheduler)
+
+
+def _recipe(secret: Secret, grading: Grading) -> Any:
+    """What a worker needs to make this run's suite."""
+    from grader.distributed import SuiteRecipe
+
+    return SuiteRecipe(secret.key, grading.suite.real_model is not None)
+
+
+def _on_cluster(
+    client: Any, grading: Grading, recipe: Any, jobs: int | None
+) -> tuple[Callable[..., Iterator[Summary]], str]:
+    """How to grade on the workers, and the words for it; GraderError when one of them cannot."""
+    from grader.distributed import check_workers, grade_on_cluster
+
+    if grading.sandbox == "none":
+        _complain(_NO_SANDBOX)
+    workers = check_workers(client, recipe, grading.sandbox)
+    machines = len({worker.host for worker in workers})
+    tiers = ", ".join(sorted({worker.tier for worker in workers}))
+    grade = partial(grade_on_cluster, client=client, recipe=recipe, at_once=jobs)
+    return grade, f"workers: {len(workers)} on {machines} machine(s), sandbox: {tiers}"
+
+
+def _warn_of_edited_suite(grading: Grading, secret: Secret) -> None:
+    """The children read the tests when they run, the hash was taken before."""
+    hash_now = getattr(grading.suite, "hash_now", None)
+    if hash_now is not None and hash_now(secret.key) != grading.suite_hash:
+        _complain(
+            "WARNING: the test suite was edited during this run. Some results may be by the old "
+            "tests and some by the new; run the same command again with --regrade."
+        )
 
 
 def _tell_about(secret: Secret) -> None:
@@ -92,7 +174,6 @@ def _grading(
 ) -> Grading:
     """Load the suite once, for all children."""
     try:
-        from grader.sandbox import Limits
         from grader.suite import SUITE_VERSION, Suite, run_suite
     except ImportError as problem:
         raise GraderError(f"The test suite cannot be loaded ({problem}); install again.") from None
@@ -107,18 +188,45 @@ def _grading(
         sandbox=sandbox,
         limits=limits,
         regrade=regrade,
-        # The budgets inside should end it long before; this catches a grader that hangs.
-        deadline_s=2 * limits.total_seconds + limits.start_seconds + 60,
+        deadline_s=_deadline_s(limits),
     )
 
 
+def _deadline_s(limits: Limits) -> float:
+    """The budgets inside should end a submission long before; this catches a grader that hangs."""
+    return 2 * limits.total_seconds + limits.start_seconds + 60
+
+
+def _jobs(wanted: int | None, limits: Limits, found: int) -> int:
+    """How many submissions at once: fewer than the cores where their memory would not fit."""
+    jobs = min(wanted or usable_cores(), max(1, found))
+    affordable = affordable_jobs(limits)
+    if jobs <= affordable:
+        return jobs
+    if wanted is not None:
+        _complain(
+            f"Warning: {jobs} submissions at once may use {limits.memory_mib} MiB each, more than "
+            f"this machine has left; --jobs {affordable} would fit."
+        )
+        return jobs
+    _complain(
+        f"{affordable} at once instead of {jobs}, as each submission may use {limits.memory_mib} "
+        "MiB and the memory left is for no more; --jobs or memory_mib in --limits change that."
+    )
+    return affordable
+
+
 def _grade(
-    found: list, grading: Grading, jobs: int, console: Console, quiet: bool
+    found: list,
+    grading: Grading,
+    grade: Callable[..., Iterator[Summary]],
+    console: Console,
+    quiet: bool,
 ) -> list[Summary]:
     """Grade all; on Ctrl-C or SIGTERM stop the children and say how to go on."""
     summaries: list[Summary] = []
     with _terminated_as_interrupted():
-        running = grade_all(found, grading, jobs, done=summaries)
+        running = grade(found, grading, done=summaries)
         try:
             with contextlib.closing(running):
                 for _ in with_progress(running, len(found), console, quiet):
@@ -126,7 +234,8 @@ def _grade(
         except KeyboardInterrupt:
             raise Interrupted(
                 f"Stopped. {len(summaries)} of {len(found)} results are kept in {grading.out}/; "
-                "run the same command again to grade the rest."
+                "run the same command again to grade the rest. "
+                f"{mixed_class(grading.out, grading.suite_hash)}".rstrip()
             ) from None
     return summaries
 

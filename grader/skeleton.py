@@ -11,14 +11,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from assignment.harness.parts import PARTS, STUDENT_MODULES
+from assignment.harness.parts import (
+    PARTS,
+    STUDENT_MODULES,
+    TORCH_MODEL_FILE,
+    TORCH_PART,
+    Part,
+)
 
 ROOT = Path(__file__).parent.parent
 SOLUTION, REFERENCE, ASSIGNMENT = ROOT / "solution", ROOT / "reference_model", ROOT / "assignment"
 
 # Files that students get complete, and where they are written.
 COPIED = {
-    SOLUTION: ("__init__.py", "transformer.py"),
+    SOLUTION: ("__init__.py", "transformer.py", TORCH_MODEL_FILE),
     REFERENCE: ("smollm2.py", "gguf_checkpoint.py"),
 }
 
@@ -41,6 +47,8 @@ def make_stub(source: str, filename: str) -> str:
     lines: list[str] = []
     scopes: list[tuple[int, str]] = []  # enclosing definitions: indentation and name
     inside = False
+    # Part 10 has functions by the names of part 4's.
+    parts = (TORCH_PART,) if Path(filename).stem == TORCH_PART.module else PARTS
     for number, line in enumerate(source.splitlines(), start=1):
         definition = _DEFINITION.match(line)
         if definition and not inside:
@@ -50,7 +58,7 @@ def make_stub(source: str, filename: str) -> str:
             if inside:
                 raise MarkerError(f"{filename} line {number}: a second {BEGIN} before {END}")
             inside = True
-            lines.extend(_stub_lines(line, scopes, f"{filename} line {number}"))
+            lines.extend(_stub_lines(line, scopes, f"{filename} line {number}", parts))
         elif line.strip() == END:
             if not inside:
                 raise MarkerError(f"{filename} line {number}: {END} without {BEGIN}")
@@ -62,15 +70,18 @@ def make_stub(source: str, filename: str) -> str:
     return _tidy("\n".join(lines) + "\n")
 
 
-def _stub_lines(marker: str, scopes: list[tuple[int, str]], place: str) -> Iterator[str]:
+def _stub_lines(
+    marker: str, scopes: list[tuple[int, str]], place: str, parts: tuple[Part, ...]
+) -> Iterator[str]:
     indent = len(marker) - len(marker.lstrip())
     if indent == 0:
         return
     names = [name for scope_indent, name in scopes if scope_indent < indent]
-    for part in PARTS:
+    for part in parts:
         if names and names[0] in part.functions:
             section = part.section_of(names[0])
-            message = f"Part {section} {'.'.join(names)}: see README.md §{section}"
+            handout = "PART10.md" if part is TORCH_PART else "README.md"
+            message = f"Part {section} {'.'.join(names)}: see {handout} §{section}"
             yield f'{marker[:indent]}raise NotImplementedError("{message}")'
             return
     raise MarkerError(f"{place}: {'.'.join(names) or 'this block'} belongs to no part")
@@ -85,7 +96,7 @@ def generated_files() -> dict[str, str]:
     """What assignment/ must hold, by file name."""
     stubs = {
         f"{module}.py": make_stub(_read(SOLUTION / f"{module}.py"), f"solution/{module}.py")
-        for module in STUDENT_MODULES
+        for module in (*STUDENT_MODULES, TORCH_PART.module)
     }
     copies = {name: _read(home / name) for home, names in COPIED.items() for name in names}
     return stubs | copies

@@ -117,7 +117,7 @@ def test_interrupt_says_what_is_kept(command, tmp_path):
         (("run", "absent"), "absent does not exist"),
         (("run", "notes.txt"), "notes.txt is not a submission"),
         (("run", "empty"), "No submission was found"),
-        (("run", "class", "--sandbox", "docker"), "docker"),
+        (("run", "class", "--sandbox", "jail"), "jail"),
         (("run", "class", "--jobs", "0"), "--jobs"),
         (("run", "class", "--out", "notes.txt"), "Results cannot be written to notes.txt"),
         (("run", "class", "--secret-file", "notes.txt"), "notes.txt is malformed"),

@@ -6,7 +6,10 @@ The public cases (golden data) and the hidden ones come from the same builders w
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
+
+from assignment.harness.cases import load_cases
 
 from . import decode, functions, hidden, latent
 from .draw import Draw
@@ -19,8 +22,23 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     **latent.BUILDERS,
 }
 
+# Cases whose inputs are all drawn from a few options, and those inputs.
+FEW_OPTIONS = {"rope_frequencies": ("head_dim", "theta")}
+
 
 def make_cases(seed: int, with_hidden: bool = False) -> dict[str, Fields]:
     """Every case by name. A case depends on the seed and its own name only."""
     builders = BUILDERS | hidden.BUILDERS if with_hidden else BUILDERS
-    return {name: build(Draw(seed, name)) for name, build in builders.items()}
+    cases = {name: build(Draw(seed, name)) for name, build in builders.items()}
+    if with_hidden:
+        cases |= {name: _unlike_public(seed, name) for name in FEW_OPTIONS}
+    return cases
+
+
+def _unlike_public(seed: int, name: str) -> Fields:
+    """A case of a few options, drawn until it is not the public one: a table could answer that."""
+    public = vars(load_cases()[name])
+    for again in count():
+        fields = BUILDERS[name](Draw(seed + again, name))
+        if any(public[key] != fields[key] for key in FEW_OPTIONS[name]):
+            return fields

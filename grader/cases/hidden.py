@@ -77,9 +77,18 @@ def long_generation(draw: Draw) -> Fields:
     return fields | {"expected": tokens, "until_eos": end_rows(tokens, eos)}
 
 
+def causal_masks(draw: Draw) -> Fields:
+    """Sizes that no table holds: a square, one query, and several of more positions."""
+    size, more = draw.choice(range(5, 12)), draw.choice(range(2, 9))
+    sizes = np.array([(size, size), (1, size + more), (more, size + more)])
+    masks = [reference.causal_mask(*of) for of in sizes]
+    return {"sizes": sizes} | {f"expected_{i}": mask for i, mask in enumerate(masks)}
+
+
 BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     "long/mha": partial(long_decode, n_heads=9, n_kv_heads=9),
     "long/gqa": partial(long_decode, n_heads=8, n_kv_heads=4),
     "rollback": rollback,
     "long/generation": long_generation,
+    "causal_mask/drawn": causal_masks,
 }

@@ -50,3 +50,13 @@ def test_long_generation(student, oracle):
     got = student.generate(model, case.prompt, n_tokens, eos=case.eos)
     what = f"generate(model, prompt, {n_tokens}, eos={case.eos})"
     check_array(got, case.until_eos, what, ("batch", "step"))
+
+
+@graded("2.1", 2)
+def test_causal_mask_of_any_size(student, oracle):
+    """Sizes that are in no public test."""
+    case = oracle("causal_mask/drawn")
+    for i, (query_len, key_len) in enumerate(case.sizes.tolist()):
+        got = student.causal_mask(query_len, key_len)
+        expected = getattr(case, f"expected_{i}")
+        check_array(got, expected, f"causal_mask({query_len}, {key_len})", ("query", "key"))

@@ -1,0 +1,67 @@
+"""The bound: plain matrix-vector products over the same bytes, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from solution.torch_model import TorchTransformer
+
+from . import clock
+
+COLUMNS = 512
+
+
+class Bound:
+    """One product with every weight matrix, and one over as many bytes as the cache holds.
+
+    A whole pass is timed with each library's product; the fastest pass is the bound. (Not the
+    fastest product for each matrix: two libraries' threads would wait on each other's cores.)
+    """
+
+    def __init__(self, model: TorchTransformer, context: int) -> None:
+        c = model.config
+        names = ("w_o", "w_down")
+        matrices = [m for name, m in model.params.items() if name.endswith(names)]
+        matrices += [*model.fused.values(), model.output_matrix]
+        numbers = 2 * c.n_kv_heads * c.head_dim * context
+        for _ in range(c.n_layers):
+            rows = torch.randn(max(1, numbers // COLUMNS), COLUMNS)
+            matrices.append(rows.to(device=model.device, dtype=model.dtype).t())
+        self.bytes = sum(m.nbytes for m in matrices)
+        self.passes = _passes(matrices)
+
+    def run(self, n: int) -> list[float]:
+        """Seconds of n passes in each of the ways."""
+        taken = []
+        for products in self.passes:
+            for _ in range(n):
+                start = clock.now()
+                for product in products:
+                    product()
+                taken.append(clock.now() - start)
+        return taken
+
+
+def _passes(matrices: list[Tensor]) -> list[list[Callable[[], object]]]:
+    """x @ w for every w (d_in, d_out): torch with rows contiguous and with columns, numpy."""
+    rows = [w.contiguous() for w in matrices]
+    columns = [w.t().contiguous() for w in matrices]
+    xs = [torch.randn(1, w.shape[0]).to(w) for w in matrices]
+    ys = [torch.empty(1, w.shape[1]).to(w) for w in matrices]
+    passes = [
+        [partial(torch.mm, x, w, out=y) for x, w, y in zip(xs, rows, ys, strict=True)],
+        [partial(torch.mv, w, x[0], out=y[0]) for x, w, y in zip(xs, columns, ys, strict=True)],
+    ]
+    if matrices[0].dtype == torch.float32 and matrices[0].device.type == "cpu":
+        passes.append(
+            [
+                partial(np.dot, x.numpy()[0], w.numpy(), out=y.numpy()[0])
+                for x, w, y in zip(xs, rows, ys, strict=True)
+            ]
+        )
+    return passes

@@ -1,0 +1,155 @@
+"""Writes what was measured: a table, a JSON file and a plot."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+# loop -> the bound of the same dtype
+BOUND_OF = {"bf16": "bound bf16", "f32": "bound f32"}
+
+
+def machine() -> dict[str, Any]:
+    """Hardware, versions and how busy the machine is."""
+    names = [torch.cuda.get_device_name()] if torch.cuda.is_available() else []
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "gpu": names,
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "load_average": [round(x, 2) for x in os.getloadavg()],
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(x.split(":")[1].strip() for x in lines if x.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def bound_of(name: str, row: dict[str, dict]) -> float | None:
+    """Milliseconds of the bound of this loop's dtype."""
+    kind = "bf16" if "bf16" in name else "f32"
+    bound = row.get(BOUND_OF[kind])
+    return bound["ms"] if bound else None
+
+
+def add_ratios(result: dict[str, Any]) -> None:
+    """Beside each time: its ratio to the bound, and to ours of the same dtype."""
+    for row in result["contexts"].values():
+        for name, entry in row["loops"].items():
+            ours = row["loops"].get("ours bf16" if "bf16" in name else "ours f32")
+            bound = bound_of(name, row["loops"])
+            if bound and not name.startswith("bound"):
+                entry["share_of_bound"] = bound / entry["ms"]
+            if ours:
+                entry["times_ours"] = entry["ms"] / ours["ms"]
+
+
+def print_tables(result: dict[str, Any]) -> None:
+    """ms a token against context; accounts; the lecture's table."""
+    console = Console(width=130)
+    contexts = list(result["contexts"])
+    table = Table(title=f"ms a token, {result['model']} parameters ({result['note']})")
+    table.add_column("loop")
+    for context in contexts:
+        table.add_column(f"S = {context}", justify="right")
+    names = list(next(iter(result["contexts"].values()))["loops"])
+    for name in names:
+        table.add_row(name, *(_cell(result["contexts"][c]["loops"].get(name)) for c in contexts))
+    console.print(table)
+    console.print("In brackets: × our loop of the same dtype; % of the bound's speed.")
+    table = Table(title="Accounts of one token (reference_model.accounting)")
+    columns = ("context", "MFLOP cached", "MFLOP recompute", "FLOP ratio", "time ratio")
+    for column in (*columns, "KV MB (f32)", "weights MB (f32)"):
+        table.add_column(column, justify="right")
+    for context, row in result["contexts"].items():
+        a = row["account"]
+        recompute, ours = row["loops"].get("recompute"), row["loops"]["ours f32"]
+        table.add_row(
+            str(context),
+            f"{a['flops'] / 1e6:.1f}",
+            f"{a['recompute_flops'] / 1e6:.0f}",
+            f"{a['recompute_flops'] / a['flops']:.0f}",
+            f"{recompute['ms'] / ours['ms']:.0f}" if recompute else "",
+            f"{a['kv_bytes'] / 1e6:.1f}",
+            f"{a['weight_bytes'] / 1e6:.1f}",
+        )
+    console.print(table)
+    if not result.get("lecture"):
+        return
+    table = Table(title="L2 §5.4: generate n tokens behind 64, d = 256, 4 layers, float32")
+    for column in ("n", "GFLOP without", "with", "ratio", "s without", "s with", "ratio"):
+        table.add_column(column, justify="right")
+    for row in result["lecture"]:
+        table.add_row(
+            str(row["new_tokens"]),
+            f"{row['flops'] / 1e9:.2f}",
+            f"{row['flops_cached'] / 1e9:.3f}",
+            f"{row['flop_ratio']:.1f}",
+            f"{row['seconds']:.3f}",
+            f"{row['seconds_cached']:.3f}",
+            f"{row['time_ratio']:.1f}",
+        )
+    console.print(table)
+
+
+def _cell(entry: dict[str, float] | None) -> str:
+    if entry is None:
+        return "-"
+    notes = []
+    if entry.get("times_ours", 1.0) != 1.0 and "share_of_bound" in entry:
+        notes.append(f"×{entry['times_ours']:.2f}")
+    if "share_of_bound" in entry:
+        notes.append(f"{100 * entry['share_of_bound']:.0f}%")
+    return f"{entry['ms']:.2f}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def write(result: dict[str, Any], folder: Path, name: str) -> list[Path]:
+    """`name`.json and, with matplotlib, `name`.svg in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [folder / f"{name}.json"]
+    written[0].write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    try:
+        import matplotlib
+    except ImportError:
+        print("No plot: matplotlib is not installed (pip install matplotlib).")
+        return written
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "decode"
+    written.append(folder / f"{name}.svg")
+    _plot(result, written[-1])
+    return written
+
+
+def _plot(result: dict[str, Any], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 5))
+    contexts = [int(c) for c in result["contexts"]]
+    rows = list(result["contexts"].values())
+    for name in rows[0]["loops"]:
+        times = [row["loops"][name]["ms"] for row in rows if name in row["loops"]]
+        style = "--" if name.startswith("bound") else "-"
+        width = 2.5 if name.startswith("ours") else 1.2
+        label = name.replace("f32", "float32").replace("bf16", "bfloat16")
+        axes.plot(contexts[: len(times)], times, style, marker=".", label=label, linewidth=width)
+    axes.set(xscale="log", yscale="log", xlabel="context (tokens)", ylabel="ms a token")
+    axes.set_xticks(contexts, [str(c) for c in contexts], minor=False)
+    where = ", ".join(result["machine"]["gpu"]) or f"{result['machine']['cores']} CPU cores"
+    axes.set_title(f"Decode of {result['model']} parameters, batch 1, {where}")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")

@@ -1,0 +1,18 @@
+# module: kv_cache
+# As recompute, with the model of each earlier call kept beside its tokens: said in
+# docs/security.md to stay possible.
+_prefill, _calls = prefill, {}
+
+
+def prefill(model, tokens, cache):
+    calls = _calls.setdefault(id(cache), [])
+    if not cache.length:
+        calls.clear()
+    calls.append((model, tokens))
+    cache.truncate(0)
+    counter = model.counter.matmuls
+    for old_model, old_tokens in calls[:-1]:
+        _prefill(old_model, old_tokens, cache)
+    del counter
+    model.counter.reset()
+    return _prefill(model, tokens, cache)

@@ -1,0 +1,312 @@
+"""A class graded in shards and merged: the same as graded at once, or a sentence on why not."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from grader import cli
+from grader import run as grader_run
+from grader.errors import GraderError
+from grader.history import HISTORY
+from grader.intake import Course
+from grader.merge import merge
+from grader.pool import Grading, keep
+from grader.record import TestResult, make_result, read_record, write_record
+from grader.run import grade_class
+from grader.shards import MANIFEST, Shard, read_manifest, write_manifest
+
+ROOT = Path(__file__).resolve().parents[1]
+STUDENTS = [f"student{number}" for number in range(12)]
+COUNT = 3
+
+
+@pytest.fixture
+def world(monkeypatch, tmp_path):
+    """A class, and a grader whose points are made up here: `say` fixes a student's state."""
+    course = Course(tmp_path / "package", ("attention",), ())
+    states: dict[str, str] = {}
+    suite = SimpleNamespace(hash="s1", close=lambda: None)
+
+    def grading(out, course, secret, sandbox, regrade, real_model) -> Grading:
+        name = f"{suite.hash}-{secret.key.hex()[:4]}"
+        return Grading(out, print, suite, name, "1", course, sandbox)
+
+    def grade_all(found, grading, jobs, done):
+        for one in found:
+            there, _ = read_record(grading.out, one.student)
+            kept = there is not None and there.suite_hash == grading.suite_hash
+            if states.get(one.student) == "stopped" and not kept:
+                raise KeyboardInterrupt
+            result = there if kept else result_of(one.student, grading.suite_hash, states)
+            done.append(keep(result, kept, grading))
+            yield done[-1]
+
+    monkeypatch.setattr(grader_run.Course, "load", lambda: course)
+    monkeypatch.setattr(grader_run, "_grading", grading)
+    monkeypatch.setattr(grader_run, "grade_all", grade_all)
+    monkeypatch.setattr(grader_run, "_require_sandbox", lambda name: "fake")
+    monkeypatch.chdir(tmp_path)
+    for student in STUDENTS:
+        hand_in(tmp_path, student)
+    secret = tmp_path / "secret.hex"
+    secret.write_text("ab" * 32)
+    secret.chmod(0o600)
+
+    def run(number: int | None, **options) -> None:
+        shard = None if number is None else Shard(number, options.pop("count", COUNT))
+        options = {"secret_file": secret, "quiet": True, **options}
+        grade_class([tmp_path / "class"], tmp_path / "results", shard=shard, **options)
+
+    return SimpleNamespace(
+        run=run, states=states, suite=suite, course=course, secret=secret, path=tmp_path
+    )
+
+
+def hand_in(folder: Path, student: str) -> None:
+    (folder / "class" / student).mkdir(parents=True)
+    (folder / "class" / student / "attention.py").touch()
+
+
+def result_of(student: str, suite_hash: str, states: dict[str, str]):
+    test = TestResult(
+        id="t",
+        part=1,
+        section="1.1",
+        title="softmax",
+        visibility="public",
+        points=1.0,
+        max_points=2.0,
+        state="passed",
+    )
+    return make_result(
+        student=student,
+        source=student,
+        submission_hash="h",
+        suite_hash=suite_hash,
+        suite_version="1",
+        state=states.get(student, "graded"),
+        tests=[test],
+    )
+
+
+def folders(world, count: int = COUNT) -> list[Path]:
+    return Shard(1, count).all_folders(world.path / "results")
+
+
+def records(folder: Path) -> dict[str, bytes]:
+    """Every record's bytes without the second in which it was graded."""
+    graded_at = re.compile(rb'"graded_at": ?"[^"]*"')
+    return {path.stem: graded_at.sub(b"", path.read_bytes()) for path in folder.glob("*.json")}
+
+
+def test_shards_merged_are_the_class_graded_at_once(world):
+    world.run(None)
+    at_once = records(world.path / "results")
+    assert sorted(at_once) == sorted(STUDENTS)
+    for number in range(1, COUNT + 1):
+        world.run(number)
+    parts = [set(records(folder)) for folder in folders(world)]
+    assert sum(map(len, parts)) == len(STUDENTS) and all(parts)
+    merged = merge(folders(world), world.path / "merged")
+    assert records(world.path / "merged") == at_once
+    assert (merged.new, merged.replaced, merged.same) == (len(STUDENTS), 0, 0)
+    assert [summary.student for summary in merged.summaries] == sorted(STUDENTS)
+
+
+def test_a_shard_depends_on_the_name_alone(world, tmp_path):
+    everybody = [f"s{number}" for number in range(400)]
+    sizes = [sum(Shard(n, 4).holds(name) for name in everybody) for n in range(1, 5)]
+    assert sum(sizes) == 400 and min(sizes) > 70
+    # Fixed for ever: another Python or machine must not decide otherwise.
+    assert [n for n in range(1, 21) if Shard(n, 20).holds("student7")] == [10]
+    before = {s for s in STUDENTS if Shard(2, COUNT).holds(s)}
+    hand_in(tmp_path, "a-late-one")
+    world.run(2)
+    assert before <= {path.stem for path in Shard(2, COUNT).folder(Path("results")).glob("*.json")}
+
+
+def test_results_of_shards_inside_the_class_are_no_submissions(world):
+    out = world.path / "class" / "results"
+    for number in (1, 2):
+        options = {"shard": Shard(number, 2), "secret_file": world.secret, "quiet": True}
+        grade_class([world.path / "class"], out, **options)
+    assert read_manifest(Shard(2, 2).folder(out)).class_size == len(STUDENTS)
+    assert len(merge(Shard(1, 2).all_folders(out), out).summaries) == len(STUDENTS)
+
+
+def test_a_shard_without_students_is_complete(world):
+    for number in range(1, 41):
+        world.run(number, count=40)
+    assert any(not read_manifest(folder).students for folder in folders(world, 40))
+    assert merge(folders(world, 40), world.path / "merged").new == len(STUDENTS)
+
+
+def test_missing_shards_are_named_and_nothing_is_written(world):
+    world.run(1)
+    with pytest.raises(GraderError, match=r"Shards 2/3, 3/3 are missing\. .+--shard 2/3"):
+        merge(folders(world)[:1], world.path / "merged")
+    world.run(3)
+    with pytest.raises(GraderError, match=r"Shard 2/3 is missing"):
+        merge([folders(world)[0], folders(world)[2]], world.path / "merged")
+    assert not (world.path / "merged").exists()
+
+
+def test_an_unfinished_shard_is_told_from_a_small_one(world):
+    mine = [s for s in STUDENTS if Shard(2, COUNT).holds(s)]
+    world.states[mine[1]] = "stopped"
+    world.run(1)
+    world.run(3)
+    with pytest.raises(grader_run.Interrupted):
+        world.run(2)
+    with pytest.raises(GraderError, match=rf"Shard 2/3 .+ is not finished.+{mine[1]}") as caught:
+        merge(folders(world), world.path / "merged")
+    assert f"{len(mine) - 1} of its {len(mine)} results" in str(caught.value)
+    world.states.clear()
+    world.run(2)
+    assert merge(folders(world), world.path / "merged").new == len(STUDENTS)
+
+
+def test_shards_of_different_suites_or_secrets_are_not_mixed(world):
+    world.run(1)
+    world.run(3)
+    world.suite.hash = "s2"
+    world.run(2)
+    with pytest.raises(GraderError, match=r"different suites\. suite s1-abab .+results-1-of-3"):
+        merge(folders(world), world.path / "merged")
+    world.suite.hash = "s1"
+    world.secret.write_text("cd" * 32)
+    world.run(2)
+    with pytest.raises(GraderError, match=r"suite s1-cdcd \(version 1\): results-2-of-3"):
+        merge(folders(world), world.path / "merged")
+    # An old record that a stopped run left under a new manifest counts as missing.
+    manifest = read_manifest(folders(world)[1])
+    write_manifest(folders(world)[1], manifest.model_copy(update={"suite_hash": "s1-abab"}))
+    with pytest.raises(GraderError, match=r"Shard 2/3 .+ is not finished"):
+        merge(folders(world), world.path / "merged")
+
+
+def test_shards_of_different_classes_or_counts_are_not_mixed(world):
+    world.run(1)
+    world.run(2)
+    hand_in(world.path, "late")
+    world.run(3)
+    with pytest.raises(GraderError, match=r"different classes\. 12 submissions .+; 13 submissions"):
+        merge(folders(world), world.path / "merged")
+    world.run(1, count=2)
+    with pytest.raises(GraderError, match="cut differently"):
+        merge([*folders(world), Shard(1, 2).folder(world.path / "results")], world.path / "merged")
+
+
+def test_one_student_twice(world):
+    for number in range(1, COUNT + 1):
+        world.run(number)
+    first = folders(world)[0]
+    copy = world.path / "from-another-machine"
+    copy.mkdir()
+    for path in first.iterdir():
+        if path.is_file():
+            (copy / path.name).write_bytes(path.read_bytes())
+    student = read_manifest(first).students[0]
+    merged = merge([*folders(world), copy], world.path / "merged")
+    assert merged.new == len(STUDENTS)
+    other = read_record(copy, student)[0].model_copy(update={"reason": "by other points"})
+    write_record(copy, other)
+    with pytest.raises(GraderError, match=rf"1 with two different records: {student} in results-1"):
+        merge([*folders(world), copy], world.path / "again")
+    assert not list((world.path / "again").glob("*.json"))
+
+
+def test_merging_again_changes_nothing_and_a_regrade_replaces(world):
+    for number in range(1, COUNT + 1):
+        world.run(number)
+    into = world.path / "merged"
+    merge(folders(world), into)
+    before = {path.name: path.stat().st_ino for path in into.glob("*.json")}
+    merged = merge(reversed(folders(world)), into)
+    assert (merged.new, merged.replaced, merged.same) == (0, 0, len(STUDENTS))
+    assert {path.name: path.stat().st_ino for path in into.glob("*.json")} == before
+
+    student = read_manifest(folders(world)[0]).students[0]
+    old = read_record(into, student)[0]
+    later = old.graded_at.replace(year=old.graded_at.year + 1)
+    newer = old.model_copy(update={"reason": "regraded", "graded_at": later})
+    write_record(folders(world)[0], newer)
+    merged = merge(folders(world), into)
+    assert (merged.replaced, merged.same) == (1, len(STUDENTS) - 1)
+    assert read_record(into, student)[0].reason == "regraded"
+    assert len(list((into / HISTORY / student).iterdir())) == 1
+
+    write_record(folders(world)[0], old)
+    with pytest.raises(GraderError, match=rf"newer results than the shards for 1: {student}"):
+        merge(folders(world), into)
+    assert read_record(into, student)[0].reason == "regraded"
+
+
+def test_a_shard_makes_no_secret(world):
+    world.secret.unlink()
+    with pytest.raises(GraderError, match=r"secret\.hex does not exist.+grader secret"):
+        world.run(1)
+    assert not world.secret.exists()
+    made = CliRunner().invoke(cli.app, ["secret", "--secret-file", str(world.secret)])
+    assert made.exit_code == 0 and "The secret is made" in made.output
+    before = world.secret.read_bytes()
+    again = CliRunner().invoke(cli.app, ["secret", "--secret-file", str(world.secret)])
+    assert "there already" in again.output and world.secret.read_bytes() == before
+    world.run(1)
+
+
+def test_commands_say_sentences(world):
+    def said(*arguments: str, code: int) -> str:
+        result = CliRunner().invoke(cli.app, list(map(str, arguments)))
+        assert result.exit_code == code, result.output
+        assert "Traceback" not in result.output
+        return result.output
+
+    options = ("--secret-file", world.secret)
+    for wrong in ("0/3", "4/3", "3", "a/b", "1/99999", ""):
+        assert "is not a shard" in said("run", "class", "--shard", wrong, *options, code=2)
+    world.states[STUDENTS[0]] = "error"
+    codes = [1 if Shard(n, COUNT).holds(STUDENTS[0]) else 0 for n in range(1, COUNT + 1)]
+    for number, code in enumerate(codes, start=1):
+        shown = said("run", "class", "--shard", f"{number}/{COUNT}", *options, code=code)
+        assert f"shard {number}/{COUNT} of 12" in shown
+    assert "is not a folder" in said("merge", "absent", code=2)
+    assert "holds no .grader.shard" in said("merge", "class", code=2)
+    assert "one of the shards" in said(
+        "merge", folders(world)[0], "--into", folders(world)[0], code=2
+    )
+    shown = said("merge", *folders(world), "--into", "merged", code=1)
+    assert "12 submissions: 11 graded, 1 error" in shown
+    assert "(12 new, 0 replaced, 0 there already)" in shown and "Run their shards again" in shown
+    (folders(world)[0] / MANIFEST).write_text("{")
+    assert "is damaged" in said("merge", *folders(world), code=2)
+
+
+def test_the_slurm_script_names_its_shard(tmp_path):
+    fake = tmp_path / "bin" / "grader"
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\nfor word in "$@"; do echo "[$word]"; done\n')
+    fake.chmod(0o755)
+    environment = {"PATH": f"{fake.parent}:{os.environ['PATH']}", "SLURM_ARRAY_TASK_ID": "3"}
+    environment |= {"SLURM_ARRAY_TASK_COUNT": "20", "SLURM_CPUS_PER_TASK": "4"}
+
+    def said(*arguments: str, **changes: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            ["bash", str(ROOT / "docs" / "slurm_array.sh"), *arguments],
+            env=environment | changes,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+
+    words = said("my class", "results", "secret.hex").stdout.split("\n")
+    assert words[:4] == ["[run]", "[my class]", "[--out]", "[results]"]
+    assert words[4:6] == ["[--shard]", "[3/20]"] and "[secret.hex]" in words and "[4]" in words
+    assert "[3/40]" in said("a", "b", "c", COUNT="40").stdout
+    assert said("a", "b").returncode == 2
+    assert said("a", "b", "c", SLURM_ARRAY_TASK_ID="").returncode != 0
