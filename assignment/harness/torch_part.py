@@ -1,0 +1,112 @@
+"""Part 10 is extra, needs torch, and runs only where "part10" is asked for: `-k part10`.
+
+It is no entry of PARTS: the grader's sandbox has no torch, so `grader run` neither collects nor
+counts it (`grader bench` times it). Whoever does not ask for it never imports torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Generator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from .compare import Mismatch
+from .parts import TORCH_MODEL_FILE, TORCH_PART
+from .student import NotStarted, not_started
+from .words import language, tr
+
+FILE = f"test_part{TORCH_PART.number}_{TORCH_PART.module}.py"
+ASK = f"part{TORCH_PART.number}"
+ITEMS = pytest.StashKey[list[pytest.Item]]()
+NEEDS_TORCH = "part 10 needs torch: pip install torch"
+_WORDS = {
+    "en": {
+        "needs": f"(Extra: {NEEDS_TORCH})",
+        "ask": "(Extra: part 10, fast decode in torch: pytest assignment/ -k part10)",
+        "points": "Part 10 (extra): {earned:g} / {total:g} points",
+    },
+    "zh": {
+        "needs": "(附加：第 10 部分需要 torch：pip install torch)",
+        "ask": "(附加：第 10 部分，用 torch 快速解码：pytest assignment/ -k part10)",
+        "points": "第 10 部分 (附加)：{earned:g} / {total:g} 分",
+    },
+}
+
+
+def asked_for(config: pytest.Config) -> bool:
+    """Whether -k, -m or a path of the command line names part 10."""
+    texts = [config.getoption("keyword", default=""), config.getoption("markexpr", default="")]
+    return any(ASK in str(text) for text in [*texts, *(Path(a).name for a in config.args)])
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the file alone unless it is asked for; its name also contains "part1"."""
+    return True if collection_path.name == FILE and not asked_for(config) else None
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep the tests for the line at the end."""
+    session.config.stash[ITEMS] = session.items
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Generator[None, None, None]:
+    """After everything else: the points of part 10, or one line on how to get to it."""
+    yield
+    words = _WORDS[language()]
+    if asked_for(config):
+        from .plugin import OUTCOME  # the plugin imports this module
+
+        outcomes = [item.stash.get(OUTCOME, None) for item in config.stash.get(ITEMS, [])]
+        done = [o for o in outcomes if o and o.grading.part == TORCH_PART.number]
+        if done:
+            earned = sum(o.points for o in done)
+            total = sum(o.grading.points for o in done)
+            terminalreporter.write_line(words["points"].format(earned=earned, total=total))
+    elif not config.getoption("keyword") and not config.getoption("markexpr"):
+        whole = all(Path(argument.partition("::")[0]).is_dir() for argument in config.args)
+        if whole and not config.option.collectonly:
+            has_torch = importlib.util.find_spec("torch") is not None
+            terminalreporter.write_line("\n" + words["ask" if has_torch else "needs"])
+
+
+def student_functions(package: str) -> SimpleNamespace:
+    """The student's functions of part 10 and the given torch model.
+
+    Raises:
+        Mismatch: decode_torch.py cannot be imported.
+    """
+    try:
+        module = importlib.import_module(f"{package}.{TORCH_PART.module}")
+    except Exception as error:
+        words = tr(
+            "importing {module}.py failed: {kind}: {problem}",
+            module=TORCH_PART.module,
+            kind=type(error).__name__,
+            problem=error,
+        )
+        raise Mismatch(words) from None
+    model = importlib.import_module(f"{package}.{Path(TORCH_MODEL_FILE).stem}")
+    functions = {name: _unless_stub(module, name) for name in TORCH_PART.functions}
+    return SimpleNamespace(**functions, TorchTransformer=model.TorchTransformer)
+
+
+def _unless_stub(module: ModuleType, name: str) -> Callable:
+    """A function that skips the test where the student's is still a stub."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not hasattr(module, name):
+            raise NotStarted(TORCH_PART.section_of(name), name)
+        try:
+            return getattr(module, name)(*args, **kwargs)
+        except NotImplementedError as error:
+            raise not_started(error) from None
+
+    return call

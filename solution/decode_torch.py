@@ -1,0 +1,569 @@
+"""Part 10: the fast decode loop in torch (L2 §4.5, §5.6). The handout is PART10.md.
+
+A decode step reads every weight and the cache once and computes little with them, so its time is
+that of reading. What slows it down beyond that are the copies, the allocations, the launches and
+the waiting that a step does not need.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812  (its customary name)
+from torch import Tensor
+
+from .torch_model import TorchMLATransformer, TorchTransformer, read_config, rms_norm
+from .transformer import MLAConfig, ModelConfig
+
+
+class StaticCache:
+    """Keys and values in memory that is allocated once and never moves.
+
+    Attributes:
+        keys, values: one (B, G, max_len, d_h) for each layer, keys already rotated.
+        length: how many positions are held, an int64 tensor () on the cache's device: a step that
+            was captured in a graph reads it there, and a Python number would be frozen in it.
+
+    Source: L2 §5.2, §5.5.
+    """
+
+    def __init__(
+        self,
+        config: Mapping | ModelConfig,
+        batch_size: int,
+        max_len: int,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        """An empty cache; unused positions are finite, since a mask multiplies them by zero."""
+        ### BEGIN SOLUTION
+        c = read_config(config)
+        shape = (c.n_layers, 2, batch_size, c.n_kv_heads, max_len, c.head_dim)
+        self.keys_and_values = torch.zeros(shape, device=device, dtype=dtype)
+        self.keys = list(self.keys_and_values[:, 0])
+        self.values = list(self.keys_and_values[:, 1])
+        self.rotations = _rotations(c.head_dim, c.rope_theta, max_len, device, dtype)
+        self.length = torch.zeros((), dtype=torch.int64, device=device)
+        self.batch_size, self.max_len = batch_size, max_len
+        # The host's own count: asking the device for `length` would wait for it to finish.
+        self.n_held = 0
+        self.step: Any = None  # buffers or graph of a decode step, made by the first one
+        ### END SOLUTION
+
+
+### BEGIN SOLUTION
+def _rotations(
+    head_dim: int, theta: float, max_len: int, device: Any, dtype: torch.dtype
+) -> Tensor:
+    """e^(i * position * frequency) of every position and pair, complex (max_len, d_h/2).
+
+    Angles are computed in float64: in bfloat16 positions beyond 256 would be confused.
+    """
+    exponents = torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim
+    angles = torch.arange(max_len, dtype=torch.float64)[:, None] * theta**-exponents
+    rotations = torch.polar(torch.ones_like(angles), angles)
+    wide = torch.complex128 if dtype == torch.float64 else torch.complex64
+    return rotations.to(device=device, dtype=wide)
+
+
+def _rotate(x: Tensor, rotations: Tensor) -> Tensor:
+    """RoPE: neighbouring pairs of x (..., T, d_h) as complex numbers, times T rotations."""
+    wide = x.double() if rotations.dtype == torch.complex128 else x.float()
+    if torch.compiler.is_compiling():  # which fuses real arithmetic, and no complex one
+        (even, odd), (cos, sin) = wide.unflatten(-1, (-1, 2)).unbind(-1), _parts(rotations)
+        turned = torch.stack([even * cos - odd * sin, odd * cos + even * sin], dim=-1)
+        return turned.flatten(-2).to(x.dtype)
+    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * rotations).flatten(-2).to(x.dtype)
+
+
+def _parts(rotations: Tensor) -> tuple[Tensor, ...]:
+    """Cosines and sines of complex rotations."""
+    return torch.view_as_real(rotations).unbind(-1)
+
+
+def _claim(cache: StaticCache | MLAStaticCache, n_new: int) -> tuple[int, int]:
+    """The positions that n_new tokens take, start and end, if the cache has room for them."""
+    start, end = cache.n_held, cache.n_held + n_new
+    if end > cache.max_len:
+        raise ValueError(f"the cache would hold {end} positions, its max_len is {cache.max_len}")
+    return start, end
+
+
+### END SOLUTION
+
+
+def grouped_attention(q: Tensor, k: Tensor, v: Tensor, length_or_mask: int | Tensor) -> Tensor:
+    """Attention in which query head h reads key/value head h // R, where K and V lie.
+
+    Args:
+        q: (B, H, T, d_h).
+        k, v: (B, G, S, d_h), the whole static cache of a layer.
+        length_or_mask: an int: attend to the first `length` positions and read no others.
+            Or bool, broadcastable to (T, S); True = may attend. Then all S are read, and the
+            shapes of a step never change.
+
+    Returns:
+        (B, H, T, d_h).
+
+    Neither K nor V is copied: not R times, and not once.
+
+    Source: Ainslie et al. 2023 §2.2; L2 §6.2.
+    """
+    ### BEGIN SOLUTION
+    batch, n_heads, length, head_dim = q.shape
+    n_groups = k.shape[1]
+    mask = None
+    if isinstance(length_or_mask, Tensor):
+        mask = length_or_mask.expand(length, k.shape[2]).repeat(n_heads // n_groups, 1)
+    else:
+        k, v = k[:, :, :length_or_mask], v[:, :, :length_or_mask]
+    # The R heads of a group are R more rows of queries to the same keys.
+    rows = q.reshape(batch, n_groups, -1, head_dim)
+    heads = F.scaled_dot_product_attention(rows, k, v, mask)
+    return heads.reshape(batch, n_heads, length, head_dim)
+    ### END SOLUTION
+
+
+@torch.no_grad()
+def prefill(model: TorchTransformer, tokens: Tensor, cache: StaticCache) -> Tensor:
+    """Run T tokens through the model and write their keys and values behind those held.
+
+    Args:
+        tokens: int64 (B, T).
+
+    Returns:
+        Logits (B, V) of the last position.
+
+    Raises:
+        ValueError: they do not fit into the cache.
+    """
+    ### BEGIN SOLUTION
+    start, end = _claim(cache, tokens.shape[1])
+    mask = _causal_mask(start, end, tokens.device)
+    x = model.embed(tokens)
+    for layer, (keys, values) in enumerate(zip(cache.keys, cache.values, strict=True)):
+        q, k, v = model.project_qkv(layer, x)
+        keys[:, :, start:end] = _rotate(k, cache.rotations[start:end])
+        values[:, :, start:end] = v
+        q = _rotate(q, cache.rotations[start:end])
+        heads = grouped_attention(q, keys[:, :, :end], values[:, :, :end], mask)
+        x = model.add_mlp(layer, model.add_attention(layer, x, heads))
+    cache.n_held = end
+    cache.length.fill_(end)
+    return model.logits(x[:, -1])
+    ### END SOLUTION
+
+
+### BEGIN SOLUTION
+def _causal_mask(start: int, end: int, device: torch.device) -> Tensor:
+    """bool (T, S): query i stands at position start + i."""
+    positions = torch.arange(end, device=device)
+    return positions <= positions[start:, None]
+
+
+### END SOLUTION
+
+
+@torch.no_grad()
+def decode_step(model: TorchTransformer, token: Tensor, cache: StaticCache) -> Tensor:
+    """Run one new token per row through the model, at position cache.length.
+
+    Every tensor has the same shape and address in each step, so that the step can be captured.
+
+    Args:
+        token: int64 (B,).
+
+    Returns:
+        Logits (B, V). The next step may overwrite them.
+
+    Raises:
+        ValueError: the cache is full.
+    """
+    ### BEGIN SOLUTION
+    _claim(cache, 1)
+    if cache.step is None or cache.step.model is not model:
+        kind = HostStep if model.device.type == "cpu" else GraphStep
+        cache.step = kind(model, cache)
+    logits = cache.step(token)
+    cache.n_held += 1
+    return logits
+    ### END SOLUTION
+
+
+### BEGIN SOLUTION
+class HostStep:
+    """A decode step on a CPU: every product writes into a buffer that was made once.
+
+    The residual stream x and the norms are at least float32, whatever the weights are.
+    """
+
+    def __init__(self, model: TorchTransformer, cache: StaticCache) -> None:
+        c, dtype = model.config, model.dtype
+        self.model, self.cache = model, cache
+        batch = cache.batch_size
+        wide = torch.float64 if dtype == torch.float64 else torch.float32
+        n_rotated = c.n_heads + c.n_kv_heads
+        group = c.n_heads // c.n_kv_heads
+
+        def buffer(*shape: int, dtype: torch.dtype = dtype) -> Tensor:
+            return torch.empty(shape, dtype=dtype)
+
+        self.embedded = buffer(batch, c.d_model)
+        self.x = self.embedded if wide == dtype else buffer(batch, c.d_model, dtype=wide)
+        self.h_wide = buffer(batch, c.d_model, dtype=wide)
+        self.h = self.h_wide if wide == dtype else buffer(batch, c.d_model)
+        self.eps = torch.full((batch, 1, 1), c.norm_eps, dtype=wide)
+        self.scale = buffer(batch, 1, 1, dtype=wide)
+        self.change = buffer(batch, c.d_model)
+        qkv = buffer(batch, (n_rotated + c.n_kv_heads) * c.head_dim)
+        self.qkv = qkv
+        heads = qkv.view(batch, -1, c.head_dim)
+        self.to_rotate = heads[:, :n_rotated]
+        self.rotated = self.to_rotate
+        if wide != dtype:
+            self.rotated = buffer(batch, n_rotated, c.head_dim, dtype=wide)
+        self.pairs = torch.view_as_complex(self.rotated.unflatten(-1, (-1, 2)))
+        # (2, B, G, d_h), as a position of the cache is.
+        self.new = heads[:, c.n_heads :].view(batch, 2, c.n_kv_heads, -1).transpose(0, 1)
+        self.q = heads[:, : c.n_heads].view(batch, c.n_kv_heads, group, c.head_dim)
+        self.scores = buffer(batch * c.n_heads * cache.max_len)
+        self.weights = buffer(batch * c.n_heads * cache.max_len)
+        self.q_rows = (
+            self.q.view(-1, group, c.head_dim)
+            if batch == 1
+            else buffer(batch * c.n_kv_heads, group, c.head_dim)
+        )
+        self.heads = buffer(batch * c.n_kv_heads, group, c.head_dim)
+        self.gate_up = buffer(batch, 2 * c.d_ff)
+        self.gate, self.up = self.gate_up.chunk(2, dim=1)
+        self.gated = buffer(batch, c.d_ff)
+        self.logits = buffer(batch, c.vocab_size)
+        self.layers = [
+            tuple(
+                store[f"layers.{layer}.{name}"]
+                for store, name in (
+                    (model.params, "attention_norm"),
+                    (model.fused, "w_qkv"),
+                    (model.params, "w_o"),
+                    (model.params, "mlp_norm"),
+                    (model.fused, "w_gate_up"),
+                    (model.params, "w_down"),
+                )
+            )
+            for layer in range(c.n_layers)
+        ]
+
+    def __call__(self, token: Tensor) -> Tensor:
+        model, cache = self.model, self.cache
+        position = cache.n_held
+        rotation = cache.rotations[position]
+        torch.index_select(model.params["embedding"], 0, token, out=self.embedded)
+        if self.x is not self.embedded:
+            self.x.copy_(self.embedded)
+        for layer, (attention_norm, w_qkv, w_o, mlp_norm, w_gate_up, w_down) in enumerate(
+            self.layers
+        ):
+            self._norm(attention_norm)
+            multiply(self.h, w_qkv, out=self.qkv)
+            if self.rotated is not self.to_rotate:
+                self.rotated.copy_(self.to_rotate)
+            self.pairs.mul_(rotation)
+            if self.rotated is not self.to_rotate:
+                self.to_rotate.copy_(self.rotated)
+            cache.keys_and_values[layer, :, :, :, position] = self.new
+            multiply(self._attend(layer, position + 1), w_o, out=self.change)
+            self.x.add_(self.change)
+            self._norm(mlp_norm)
+            multiply(self.h, w_gate_up, out=self.gate_up)
+            torch.mul(F.silu(self.gate, inplace=True), self.up, out=self.gated)
+            multiply(self.gated, w_down, out=self.change)
+            self.x.add_(self.change)
+        self._norm(model.params["final_norm"])
+        cache.length.add_(1)
+        return multiply(self.h, model.output_matrix, out=self.logits)
+
+    def _norm(self, weight: Tensor) -> None:
+        """h = x / sqrt(mean(x^2) + eps) * weight; the mean and eps are one product."""
+        rows = self.x.unsqueeze(1)
+        width = self.x.shape[1]
+        torch.baddbmm(self.eps, rows, rows.mT, alpha=1 / width, out=self.scale).rsqrt_()
+        torch.mul(self.x, self.scale[:, 0], out=self.h_wide)
+        torch.mul(self.h_wide, weight, out=self.h)
+
+    def _attend(self, layer: int, length: int) -> Tensor:
+        """The new token's heads (B, H*d_h): the R queries of a group are rows of one product."""
+        k, v = (kv[:, :, :length] for kv in self.cache.keys_and_values[layer])
+        batch, head_dim = k.shape[0], k.shape[3]
+        if k.dtype in (torch.bfloat16, torch.float16):
+            # The products' results would be rounded to bfloat16; this keeps them in float32.
+            return F.scaled_dot_product_attention(self.q, k, v).view(batch, -1)
+        if self.q_rows.data_ptr() != self.q.data_ptr():
+            self.q_rows.view(self.q.shape).copy_(self.q)
+        shape = (*self.q_rows.shape[:2], length)
+        size = math.prod(shape)
+        scores, weights = self.scores[:size].view(shape), self.weights[:size].view(shape)
+        torch.baddbmm(
+            scores, self.q_rows, k.flatten(0, 1).mT, beta=0, alpha=head_dim**-0.5, out=scores
+        )
+        torch.softmax(scores, dim=-1, out=weights)
+        torch.bmm(weights, v.flatten(0, 1), out=self.heads)
+        return self.heads.view(batch, -1)
+
+
+def multiply(x: Tensor, w: Tensor, out: Tensor) -> Tensor:
+    """x (B, d_in) @ w (d_in, d_out), written to `out`, by the fastest product for these."""
+    if len(x) == 1 and x.dtype == torch.bfloat16 and x.device.type == "cpu":
+        torch.mv(w.t(), x[0], out=out[0])
+        return out
+    return torch.mm(x, w, out=out)
+
+
+# Whether torch.compile fuses a step's small kernels before it is captured. That needs Triton, a C
+# compiler and half a minute, once.
+COMPILE = False
+
+
+class GraphStep:
+    """A decode step whose kernels are launched all at once, by replaying a captured graph.
+
+    The token goes in and the logits come out at fixed addresses; position and mask are computed
+    on the device from cache.length, which the graph itself advances. The host never waits.
+    """
+
+    def __init__(self, model: Any, cache: Any, work: Callable | None = None) -> None:
+        work = work or device_step
+        if COMPILE:
+            work = torch.compile(work, dynamic=False)
+        self.model, self.cache, self.work = model, cache, work
+        self.token = torch.zeros(cache.batch_size, dtype=torch.int64, device=model.device)
+        self.logits: Tensor | None = None
+        # Capturing runs the step; the keys it writes lie at the position that is written next.
+        length = cache.length.clone()
+        self.replay = capture(self._run, before_each=lambda: cache.length.copy_(length))
+        cache.length.copy_(length)
+
+    def _run(self) -> None:
+        self.logits = self.work(self.model, self.token, self.cache)
+
+    def __call__(self, token: Tensor) -> Tensor:
+        self.token.copy_(token)
+        self.replay()
+        return self.logits
+
+
+def capture(
+    work: Callable[[], None],
+    before_each: Callable[[], None],
+    cuda: Any = torch.cuda,
+    warm_ups: int = 3,
+) -> Callable[[], None]:
+    """Record the kernels that `work` launches; what is returned launches them again.
+
+    The only function that knows CUDA. Libraries allocate their workspaces in the first calls,
+    which must not be captured: hence the warm-ups, on a stream of their own as capture demands.
+    """
+    before_each()
+    side = cuda.Stream()
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        for _ in range(warm_ups):
+            work()
+            before_each()
+    cuda.current_stream().wait_stream(side)
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        work()
+    before_each()
+    return graph.replay
+
+
+def device_step(model: TorchTransformer, token: Tensor, cache: StaticCache) -> Tensor:
+    """A decode step of static shapes that asks the host nothing; runs on any device."""
+    c, params, fused = model.config, model.params, model.fused
+    n_rotated, group = c.n_heads + c.n_kv_heads, c.n_heads // c.n_kv_heads
+    position = cache.length.view(1)
+    rotation = cache.rotations.index_select(0, position)
+    may_attend = (torch.arange(cache.max_len, device=token.device) <= position)[None]
+    x = params["embedding"][token]
+    for layer, (keys, values) in enumerate(zip(cache.keys, cache.values, strict=True)):
+        h = rms_norm(x, params[f"layers.{layer}.attention_norm"], c.norm_eps)
+        heads = (h @ fused[f"layers.{layer}.w_qkv"]).unflatten(1, (-1, 1, c.head_dim))
+        rotated = _rotate(heads[:, :n_rotated], rotation)
+        keys.index_copy_(2, position, rotated[:, c.n_heads :])
+        values.index_copy_(2, position, heads[:, n_rotated:])
+        # The R heads of a group as rows, as in grouped_attention.
+        rows = rotated[:, : c.n_heads].reshape(len(x), c.n_kv_heads, group, c.head_dim)
+        mixed = F.scaled_dot_product_attention(rows, keys, values, may_attend)
+        x = x + mixed.reshape(len(x), -1) @ params[f"layers.{layer}.w_o"]
+        x = model.add_mlp(layer, x)
+    cache.length.add_(1)
+    return model.logits(x)
+
+
+### END SOLUTION
+
+
+@torch.no_grad()
+def generate(model: TorchTransformer, prompt: Tensor, max_new_tokens: int) -> Tensor:
+    """Greedy decoding: prefill once, then one decode step a token; the host never waits.
+
+    Args:
+        prompt: int64 (B, T).
+        max_new_tokens: n, how many tokens to make.
+
+    Returns:
+        int64 (B, n) on the model's device: the new tokens without the prompt.
+    """
+    ### BEGIN SOLUTION
+    cache = _kept_cache(StaticCache, model, len(prompt), prompt.shape[1] + max_new_tokens)
+    return _greedy(model, prompt, max_new_tokens, cache, prefill, decode_step)
+    ### END SOLUTION
+
+
+### BEGIN SOLUTION
+def _kept_cache(kind: type, model: Any, batch: int, max_len: int) -> Any:
+    """An empty cache; the last one again, with its captured graph, if that has the right size.
+
+    Capturing takes as long as dozens of steps. What an old text left in the cache is masked.
+    """
+    max_len = math.ceil(max_len / 128) * 128  # so that most generations find one that fits
+    key = (kind, batch, max_len)
+    if key not in model.kept:
+        model.kept.clear()
+        model.kept[key] = kind(model.config, batch, max_len, model.device, model.dtype)
+    cache = model.kept[key]
+    cache.n_held = 0
+    cache.length.zero_()
+    return cache
+
+
+def _greedy(
+    model: Any, prompt: Tensor, n: int, cache: Any, prefill: Callable, decode_step: Callable
+) -> Tensor:
+    generated = torch.empty((len(prompt), n), dtype=torch.int64, device=prompt.device)
+    token = torch.empty(len(prompt), dtype=torch.int64, device=prompt.device)
+    for i in range(n):
+        logits = decode_step(model, token, cache) if i else prefill(model, prompt, cache)
+        torch.argmax(logits, dim=-1, out=token)
+        generated[:, i] = token
+    return generated
+
+
+class MLAStaticCache:
+    """Normed latents and rotated RoPE keys in memory that never moves.
+
+    Attributes:
+        entries: one (B, max_len, d_c + d_R) for each layer: latent, then RoPE key, so that one
+            product takes both parts of the scores.
+        length: as StaticCache's.
+
+    Source: L2 §6.4.
+    """
+
+    def __init__(
+        self,
+        config: Mapping | MLAConfig,
+        batch_size: int,
+        max_len: int,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        """An empty cache with room for max_len positions."""
+        c = read_config(config)
+        shape = (c.n_layers, batch_size, max_len, c.latent_dim + c.rope_dim)
+        self.entries = list(torch.zeros(shape, device=device, dtype=dtype))
+        self.rotations = _rotations(c.rope_dim, c.rope_theta, max_len, device, dtype)
+        self.length = torch.zeros((), dtype=torch.int64, device=device)
+        self.batch_size, self.max_len, self.n_held = batch_size, max_len, 0
+        self.step: Any = None
+
+
+@torch.no_grad()
+def mla_prefill(model: TorchMLATransformer, tokens: Tensor, cache: MLAStaticCache) -> Tensor:
+    """prefill for a latent-attention model: int64 (B, T) -> last logits (B, V)."""
+    start, end = _claim(cache, tokens.shape[1])
+    positions = torch.arange(start, end, device=tokens.device)
+    mask = _causal_mask(start, end, tokens.device)
+    logits = _mla_forward(model, tokens, cache, positions, mask)
+    cache.n_held = end
+    cache.length.fill_(end)
+    return logits
+
+
+@torch.no_grad()
+def mla_decode_step(model: TorchMLATransformer, token: Tensor, cache: MLAStaticCache) -> Tensor:
+    """decode_step for a latent-attention model, W_uk and W_uv absorbed: (B,) -> (B, V)."""
+    _, end = _claim(cache, 1)
+    if model.device.type == "cpu":
+        mask = torch.ones(1, end, dtype=torch.bool)
+        logits = _mla_forward(model, token[:, None], cache, cache.length.view(1), mask)
+        cache.length.add_(1)
+    else:
+        if cache.step is None or cache.step.model is not model:
+            cache.step = GraphStep(model, cache, mla_device_step)
+        logits = cache.step(token)
+    cache.n_held += 1
+    return logits
+
+
+def mla_device_step(model: TorchMLATransformer, token: Tensor, cache: MLAStaticCache) -> Tensor:
+    """device_step for a latent-attention model."""
+    position = cache.length.view(1)
+    mask = torch.arange(cache.max_len, device=token.device)[None] <= position
+    logits = _mla_forward(model, token[:, None], cache, position, mask)
+    cache.length.add_(1)
+    return logits
+
+
+@torch.no_grad()
+def mla_generate(model: TorchMLATransformer, prompt: Tensor, max_new_tokens: int) -> Tensor:
+    """generate for a latent-attention model."""
+    cache = _kept_cache(MLAStaticCache, model, len(prompt), prompt.shape[1] + max_new_tokens)
+    return _greedy(model, prompt, max_new_tokens, cache, mla_prefill, mla_decode_step)
+
+
+def _mla_forward(
+    model: TorchMLATransformer,
+    tokens: Tensor,
+    cache: MLAStaticCache,
+    positions: Tensor,
+    mask: Tensor,
+) -> Tensor:
+    """tokens (B, T) at `positions` (T,), which may see what mask (T, S) allows -> (B, V)."""
+    rotation = cache.rotations.index_select(0, positions)
+    x = model.embed(tokens)
+    for layer, entries in enumerate(cache.entries):
+        q_nope, q_rope, latent, k_rope = model.project_latent(layer, x)
+        latent = model.norm_latent(layer, latent)
+        new = torch.cat([latent, _rotate(k_rope, rotation)], dim=-1)
+        entries.index_copy_(1, positions, new)
+        held = entries[:, : mask.shape[1]]
+        q_rope = _rotate(q_rope, rotation)
+        heads = _mla_absorbed(q_nope, q_rope, held, *model.up_projections(layer), mask)
+        x = model.add_mlp(layer, model.add_attention(layer, x, heads))
+    return model.logits(x[:, -1])
+
+
+def _mla_absorbed(
+    q_nope: Tensor, q_rope: Tensor, held: Tensor, w_uk: Tensor, w_uv: Tensor, mask: Tensor
+) -> Tensor:
+    """Attention over latents and RoPE keys, held (B, S, d_c + d_R) -> (B, H, T, d_v).
+
+    All heads read the one latent: they are H * T rows of queries to the same keys.
+    """
+    _, n_heads, length, nope_dim = q_nope.shape
+    latent_dim = w_uk.shape[0]
+    w_uk = w_uk.unflatten(1, (n_heads, -1)).permute(1, 2, 0)
+    w_uv = w_uv.unflatten(1, (n_heads, -1)).transpose(0, 1)
+    q = torch.cat([q_nope @ w_uk, q_rope], dim=-1).flatten(1, 2)
+    scores = q @ held.mT / math.sqrt(nope_dim + q_rope.shape[-1])
+    scores = scores.unflatten(1, (n_heads, length)).masked_fill(~mask, -math.inf)
+    mixed = scores.softmax(dim=-1).flatten(1, 2) @ held[..., :latent_dim]
+    return mixed.unflatten(1, (n_heads, length)) @ w_uv
+
+
+### END SOLUTION

@@ -1,0 +1,178 @@
+"""The timing test of the torch part, on the CPU. One worker in the sandbox, the others in here.
+
+Their verdicts come of the same adapter and the same checks; only the pipe and the standing still,
+which test_bench.py tests, are left out.
+"""
+
+import contextlib
+import importlib
+import json
+import sys
+import tempfile
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from test_bench import CONFIG, HOSTILE, check_verdict, lay_out  # noqa: E402
+from typer.testing import CliRunner  # noqa: E402
+
+from grader.bench.adapter import perturbed  # noqa: E402
+from grader.bench.experiment import run_experiment  # noqa: E402
+from grader.bench.oracle import expected_logits, torch_logits  # noqa: E402
+from grader.bench.prepare import SOLUTION, lay_out_solution  # noqa: E402
+from grader.bench.setting import Setting  # noqa: E402
+from grader.bench.verify import Refused, Tolerance, check_steps  # noqa: E402
+from grader.cli import app  # noqa: E402
+from grader.sandbox import SandboxUnavailable, choose_sandbox  # noqa: E402
+from grader.sandbox.extras import Extras, equip, packages_to_bind  # noqa: E402
+from reference_model import ModelConfig, init_llama  # noqa: E402
+
+TORCH_LOOPS = sorted(p.stem for p in HOSTILE.glob("torch_*.py"))
+SETTING = Setting("torch", "cpu", "float32", CONFIG, (8, 21), 4, 6, 5, repetitions=2)
+
+
+class LoopHere:
+    """The adapter of a laid-out submission in this process, under a package name of its own."""
+
+    def __init__(self, folder: Path, base: dict, setting: Setting = SETTING):
+        package = types.ModuleType(f"bench_{folder.name}_{id(self)}")
+        package.__path__ = [str(folder / "assignment")]
+        sys.modules[package.__name__] = package
+        self._package, self._base, self._setting = package.__name__, base, setting
+        self._adapter = importlib.import_module(f"{package.__name__}._bench_adapter")
+
+    def setup(self):
+        self._adapter.bench_setup("torch", "cpu", self._setting.dtype, "", 1)
+
+    def open(self, seed):
+        self._adapter.bench_open(CONFIG.to_dict(), self._base, seed)
+
+    def turn(self, others):
+        return contextlib.nullcontext()
+
+    def close(self):
+        for name in [n for n in sys.modules if n.partition(".")[0] == self._package]:
+            del sys.modules[name]
+
+    def __getattr__(self, name):
+        return getattr(self._adapter, f"bench_{name}")
+
+
+@pytest.fixture(scope="module")
+def base():
+    return init_llama(CONFIG, 11, np.float32)
+
+
+@pytest.fixture
+def here(tmp_path, base):
+    """Makes loops by the names of hostile files; "" is the solution's."""
+    with contextlib.ExitStack() as held:
+
+        def make(name: str, setting: Setting = SETTING) -> LoopHere:
+            folder = Path(tempfile.mkdtemp(dir=tmp_path)) / (name or "solution")
+            if name:
+                lay_out(folder, name, "decode_torch")
+            else:
+                lay_out_solution(folder, "torch")
+            loop = LoopHere(folder, base, setting)
+            held.callback(loop.close)
+            return loop
+
+        yield make
+
+
+@pytest.fixture
+def unpatched(monkeypatch):
+    """What torch_patched replaces is put back afterwards."""
+    for place, names in (
+        (torch, ("allclose", "equal")),
+        (torch.testing, ("assert_close",)),
+        (torch.cuda, ("Event", "synchronize")),
+        (torch.Tensor, ("clone",)),
+    ):
+        for name in names:
+            monkeypatch.setattr(place, name, getattr(place, name))
+
+
+@pytest.mark.parametrize("name", TORCH_LOOPS)
+def test_a_torch_loop_gets_the_verdict_in_its_file(here, base, unpatched, name):
+    check_verdict(name, run_experiment(SETTING, base, here(name), here("")))
+
+
+def test_the_command_times_torch_in_the_sandbox(tmp_path):
+    try:
+        equip(choose_sandbox("auto"), Extras(packages=("torch",)))
+    except SandboxUnavailable as problem:
+        pytest.skip(f"no sandbox for torch here: {str(problem).splitlines()[0]}")
+    out, plot = tmp_path / "bench.json", tmp_path / "bench.svg"
+    command = ["bench", str(SOLUTION), "--impl", "torch", "--quick", "--repetitions", "1"]
+    command += ["--threads", "1", "--out", str(out)]
+    with contextlib.suppress(ImportError):
+        import matplotlib  # noqa: F401
+
+        command += ["--plot", str(plot)]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    content = json.loads(out.read_text())
+    assert content["verified"], content["refused"]
+    assert content["machine"]["torch"] == torch.__version__
+    assert content["seconds"]["submission"]["largest_rms_error"] < 1e-5
+    if "--plot" in command:
+        assert plot.read_text().lstrip().startswith("<?xml")
+
+
+def test_torch_comes_without_what_it_does_not_need():
+    names = {target.name for _, target in packages_to_bind(("torch",))}
+    assert {"torch", "typing_extensions.py", "sympy"} <= names
+    assert not names & {"pip", "setuptools", "pytest", "grader", "numpy"}
+
+
+def test_a_package_that_is_not_there_is_named():
+    with pytest.raises(SandboxUnavailable, match="no-such-package is not installed"):
+        packages_to_bind(("no-such-package",))
+
+
+def test_the_torch_oracle_is_the_reference_model():
+    config = ModelConfig("long", 2, 24, 4, 2, 10, 28, 37, rope_theta=300.0)
+    params = init_llama(config, 5, np.float32)
+    tokens = np.random.default_rng(0).integers(0, 37, (2, 300))  # more than one block of queries
+    got = torch_logits(config, params, tokens, 290, "cpu")
+    np.testing.assert_allclose(got, expected_logits(config, params, tokens, 290), atol=1e-11)
+    tied = ModelConfig("tied", 1, 24, 4, 2, 10, 28, 37, tied=True)
+    params = init_llama(tied, 6, np.float32)
+    got = torch_logits(tied, params, tokens[:, :5], 0, "cpu")
+    np.testing.assert_allclose(got, expected_logits(tied, params, tokens[:, :5], 0), atol=1e-11)
+
+
+def test_int8_weights_do_not_pass_for_bfloat16(here, base):
+    """Where the dtype is coarse, our own loop's error is the measure."""
+    setting = Setting("torch", "cpu", "bfloat16", CONFIG, (8, 21), 4, 6, 5, repetitions=1)
+    weights = perturbed(base, 1, "bfloat16")
+    tokens = np.random.default_rng(0).integers(0, CONFIG.vocab_size, (1, 60))
+    expected = np.moveaxis(expected_logits(CONFIG, weights, tokens, 29), 1, 0)
+
+    def logits(params: dict) -> np.ndarray:
+        loop = here("", setting)
+        loop.setup()
+        loop._base = params
+        loop._adapter.perturbed = lambda given, seed, dtype: given
+        loop.open(0)
+        loop.begin(1, 60)
+        answers = [loop.prefill(tokens[:, :30])]
+        answers += [loop.step(tokens[:, t].copy()) for t in range(30, 60)]
+        assert {kind for kind, _ in answers} == {"torch.Tensor torch.bfloat16 cpu"}
+        return np.stack([values for _, values in answers])
+
+    def in_int8(w: np.ndarray) -> np.ndarray:
+        scale = np.abs(w).max(axis=0, keepdims=True) / 127 if w.ndim == 2 else 1
+        return (np.round(w / scale) * scale).astype(np.float32) if w.ndim == 2 else w
+
+    loose = Tolerance(0.1, 0.2)
+    ours = check_steps(logits(weights), expected, loose, "ours")
+    tolerance = Tolerance.of("bfloat16", ours)
+    with pytest.raises(Refused, match="lower precision"):
+        check_steps(logits({k: in_int8(v) for k, v in weights.items()}), expected, tolerance, "it")

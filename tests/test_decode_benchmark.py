@@ -1,0 +1,82 @@
+"""The decode benchmark: its loops decode the same text, and the script for a GPU runs through."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("transformers", reason="transformers is not installed")
+
+from benchmarks.decode import accounts, gpu, loops, measure, results  # noqa: E402
+from benchmarks.decode.bound import Bound  # noqa: E402
+from benchmarks.decode.sizes import random_params  # noqa: E402
+from reference_model.config import ModelConfig  # noqa: E402
+from solution.torch_model import TorchTransformer  # noqa: E402
+
+TINY = ModelConfig("tiny", 2, 32, 4, 2, 8, 48, 101)
+TIED = ModelConfig("tiny", 2, 32, 4, 2, 8, 48, 101, tied=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_grad():
+    with torch.no_grad():
+        yield
+
+
+@pytest.mark.parametrize("config", [TINY, TIED], ids=["untied", "tied"])
+def test_every_loop_makes_the_same_tokens(config):
+    params = random_params(config)
+    model = TorchTransformer(config.to_dict(), params)
+    theirs = loops.huggingface_model(config, params, torch.float32)
+    timed = {
+        "ours": loops.Ours(model, 8),
+        "recompute": loops.Recompute(model, 8),
+        "numpy": loops.Numpy(config, params, 8),
+        "static eager": loops.StaticEager(config, params, torch.float32, 8),
+        "HF dynamic": loops.HuggingFace(theirs, "dynamic", 8),
+        "HF static": loops.HuggingFace(theirs, "static", 8),
+    }
+    prompt = measure.random_prompt(config.vocab_size, 9)
+    for loop in timed.values():
+        loop.begin(prompt)
+        assert len(loop.run(6)) == 6
+    assert all(measure.same_tokens(timed, "ours", n=7).values())
+    timed["ours"].tokens[3] = timed["ours"].tokens[3] + 1
+    assert not measure.same_tokens(timed, "ours", n=7)["numpy"]
+
+
+def test_the_bound_reads_the_accounts_bytes():
+    model = TorchTransformer(TINY.to_dict(), random_params(TINY))
+    account = accounts.step_account(TINY, 512, bytes_per_number=4)
+    # The account's step also reads the key and value it has just written.
+    one_position = TINY.kv_bytes_per_token(4)
+    expected = account["weight_bytes"] + account["kv_bytes"] - one_position
+    assert Bound(model, 512).bytes == expected
+
+
+def test_the_lectures_table_compares_equal_texts():
+    (row,) = accounts.cache_against_recompute(TINY, random_params(TINY), 5, [4])
+    assert row["same_tokens"]
+    assert row["flop_ratio"] > 3
+
+
+def test_the_gpu_script_runs_through_on_a_cpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "DEVICE", "cpu")
+    monkeypatch.setattr(gpu, "GPU_MODEL", TIED)
+    monkeypatch.setattr(gpu, "_has_compiler", lambda: False)
+    assert gpu._agreement()["float32"] < 1e-4
+    left_out: list[str] = []
+    params = random_params(TIED)
+    generators = gpu._generators(params, left_out)
+    options = Namespace(tokens=4, rounds=2)
+    row = gpu._one_context(generators, params, 16, options, left_out)
+    result = {"model": "tiny", "note": "", "machine": results.machine(), "contexts": {16: row}}
+    results.add_ratios(result)
+    assert left_out == ["static compiled: torch.compile needs Triton and a C compiler"]
+    assert set(row["loops"]) == {*generators, "bound bf16"}
+    assert row["loops"]["ours bf16"]["share_of_bound"] > 0
+    path = results.write(result, tmp_path, "decode_gpu")[0]
+    assert json.loads(path.read_text())["contexts"]["16"]["loops"].keys() == row["loops"].keys()
