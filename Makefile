@@ -17,7 +17,6 @@ lint: $(VENV)/test.installed
 
 # Some minutes: every decode loop side by side on this machine, see docs/fast-decode.md.
 bench: $(VENV)/test.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lecture]'
 	$(BIN)/python -m benchmarks.decode
 
 # Half an hour: the mutants of solution/ that the tests do not kill, see docs/mutation.md.
@@ -42,7 +41,7 @@ $(VENV)/grader.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/test.installed: $(VENV)/grader.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[grader,chat,distributed,nbgrader,site,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[grader,chat,distributed,lecture,nbgrader,site,dev]'
 	$(BIN)/python tests/install_torch.py
 	@touch $@
 

@@ -88,8 +88,8 @@ def _stub_lines(
 
 
 def _tidy(source: str) -> str:
-    """At most two blank lines in a row, where a removed helper left more."""
-    return re.sub(r"\n{4,}", "\n\n\n", source)
+    """At most two blank lines in a row, and none at the end, where a removed helper left more."""
+    return re.sub(r"\n{4,}", "\n\n\n", source).rstrip("\n") + "\n"
 
 
 def generated_files() -> dict[str, str]:
