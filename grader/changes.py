@@ -94,7 +94,7 @@ def _why(old: Score | None, new: Score) -> str:
     if old.submission_hash != new.submission_hash:
         causes.append("work changed")
     if old.suite_hash != new.suite_hash:
-        causes.append("suite changed")
+        causes.append("tests or real model changed")
     if not causes and old.sandbox_tier.startswith("none") and new.sandbox_tier != old.sandbox_tier:
         causes.append("was graded without a sandbox")
     if not causes and old.schema_version != new.schema_version:

@@ -54,6 +54,11 @@ from grader.errors import GraderError, NothingToGrade
 from grader.notebook import CELLS_FILE, PART_NOTEBOOK, cells_file, code_cells, part_cells_file
 
 MAX_DEPTH = 3
+# Of folders that say what is in them and not whose it is.
+HOMEWORK_NAME = re.compile(
+    r"(assignment|code|homework|hw|kv-cache-homework|lecture|solution|src|submission)[-_ ]?\d*",
+    re.IGNORECASE,
+)
 PACKAGE = "assignment"
 MAX_ID_BYTES = 100
 # With the given files and the stubs, less than a sandbox carries.
@@ -228,8 +233,9 @@ class _Finder:
                 f"{', '.join(sorted(self.course.module_files))}, or notebooks, at most "
                 f"{MAX_DEPTH} levels down."
             )
-        only_folder = len(real) == 1 and real[0].kind == "folder"
-        if only_folder and not _is_from_lms(real[0].sources[0].name):
+        # A class may have one student so far: only a folder whose name says that it is the
+        # homework, and not whose it is, makes the folder above it a submission.
+        if len(real) == 1 and not rest and _is_named_as_homework(real[0].sources[0], folder):
             where = real[0].sources[0].relative_to(folder)
             note = f"found in {where}/, the only submission in {folder.name}/"
             return [replace(real[0], student=student_id(folder.name), notes=(note,))]
@@ -314,6 +320,11 @@ class _Finder:
             f"It holds none of {', '.join(sorted(self.course.module_files))}, no notebook and no "
             "zip or tar archive."
         )
+
+
+def _is_named_as_homework(submission: Path, above: Path) -> bool:
+    first = submission.relative_to(above).parts[0]
+    return submission.is_dir() and HOMEWORK_NAME.fullmatch(first) is not None
 
 
 def _id_of_file(name: str, stem: str) -> str:

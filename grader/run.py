@@ -82,7 +82,7 @@ def grade_class(
             where = f"shard {shard} of {len(whole_class)}, {where}"
         if not quiet:
             noun = "submission" if len(found) == 1 else "submissions"
-            say(console, f"{len(found)} {noun}, {where}")
+            say(console, f"{len(found)} {noun}, {where}, {_model_words(grading)}")
         summaries = _grade(found, grading, grade, console, quiet) if found else []
         if not quiet:
             print_class(summaries, console)
@@ -190,6 +190,12 @@ def _grading(
         regrade=regrade,
         deadline_s=_deadline_s(limits),
     )
+
+
+def _model_words(grading: Grading) -> str:
+    """The real model's tests add points, so a class should be graded with or without, not both."""
+    there = getattr(grading.suite, "real_model", None) is not None
+    return "with the real model" if there else "without the real model"
 
 
 def _deadline_s(limits: Limits) -> float:

