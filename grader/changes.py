@@ -20,6 +20,7 @@ from rich.text import Text
 
 from grader.errors import GraderError
 from grader.history import HISTORY, Score, earlier_records, read_score
+from grader.options import OutOption
 from grader.record import SETTLED, record_path, write_atomically
 from grader.table import console_for_people, plain, say
 
@@ -241,9 +242,7 @@ def _no_formula(cell: object) -> object:
 
 
 def changes_command(
-    out: Annotated[Path, typer.Option("--out", "--results", help="Folder of the results.")] = Path(
-        "results"
-    ),
+    out: OutOption = Path("results"),
     csv_file: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table to FILE.")
     ] = None,

@@ -17,6 +17,7 @@ from grader.errors import GraderError, Interrupted
 from grader.grades import export, scores
 from grader.intake import student_id
 from grader.nbgrader.command import nbgrader_group
+from grader.options import OutOption
 from grader.record import read_record
 from grader.release.command import release_command
 from grader.report.command import report
@@ -36,7 +37,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-OutOption = Annotated[Path, typer.Option("--out", "--results", help="Folder of the results.")]
 SecretOption = Annotated[
     Path | None,
     typer.Option("--secret-file", help="Secret behind the hidden cases; made on first use."),

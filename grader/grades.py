@@ -13,13 +13,13 @@ from rich.text import Text
 
 from grader.errors import GraderError
 from grader.export.cells import number_cell
+from grader.options import OutOption
 from grader.policy import ClassScores, Policy, Score, read_record, score_class
 from grader.table import console_for_people, plain, say
 
 Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]
 Match = Literal["auto", "login", "sis", "id", "name"]
 
-OutOption = Annotated[Path, typer.Option("--out", "--results", help="Folder of the results.")]
 PolicyOption = Annotated[
     Path | None,
     typer.Option("--policy", help="Points, lateness, attempts; see grader/policy.toml."),

@@ -86,7 +86,7 @@ def test_what_a_cache_saves_grows_with_the_text():
     assert cached[1] / cached[0] < 2  # a line
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(SEEDS, st.sampled_from((1, 2, 4)))
 def test_pooling_equal_heads_loses_nothing(seed, n_kv_heads):
     """L2 §6.3, first row."""

@@ -4,7 +4,7 @@ import doctest
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_model import ModelConfig, init_llama, llama_logits, param_shapes
@@ -60,7 +60,6 @@ def tokens(config: ModelConfig, batch: int, length: int) -> np.ndarray:
     return np.random.default_rng(length).integers(config.vocab_size, size=(batch, length))
 
 
-@settings(deadline=None)
 @given(configs(), st.integers(1, 3), st.integers(1, 5), st.integers(0, 4), st.booleans())
 def test_the_formulas_are_what_the_running_model_counts(config, batch, new, past, last_only):
     model = CountedModel(config, init_llama(config, seed=0))

@@ -18,6 +18,7 @@ from grader.bench.experiment import Measured, Times
 from grader.bench.setting import TINY, Setting
 from grader.errors import GraderError
 from grader.policy_file import Bench
+from grader.record import write_atomically
 from grader.table import say
 
 FORMAT = 1
@@ -62,10 +63,8 @@ def machine(setting: Setting) -> dict[str, Any]:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """The whole file or none."""
-    draft = path.with_name(f".{path.name}.tmp")
     try:
-        draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        draft.replace(path)
+        write_atomically(path, json.dumps(content, indent=1).encode() + b"\n")
     except OSError as problem:
         raise GraderError(f"{path} cannot be written: {problem.strerror}.") from None
 

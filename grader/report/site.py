@@ -1,6 +1,5 @@
 """Writes the report: index.html and students/, from a results folder."""
 
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from grader.policy_file import Policy
 from grader.record import read_record
 from grader.report.classroom import Classroom
 from grader.report.names import page_name
+from grader.report.place import require_own_folder, write_page
 from grader.report.student import student_page
 
 # Tells a folder of ours, whose old pages may be removed, from any other.
@@ -45,9 +45,9 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
             if record is None:  # changed since it was scored
                 problems.append(f"{score.student}: {why or 'the result is gone'}.")
                 continue
-            _write(folder / page_name(score.student), student_page(record, score, policy))
+            write_page(folder / page_name(score.student), student_page(record, score, policy))
             classroom.add(record, score)
-        _write(out / INDEX, classroom.page(problems))
+        write_page(out / INDEX, classroom.page(problems))
         _remove_old(folder, {page_name(score.student) for score in scores})
     except OSError as problem:
         raise GraderError(
@@ -60,22 +60,7 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
 def _require_ours(results: Path, out: Path) -> None:
     if out.resolve() == results.resolve():
         raise GraderError(f"The report cannot be written into the results {results}/ themselves.")
-    if out.exists() and not out.is_dir():
-        raise GraderError(f"{out} is a file; name a folder for the report with --out.")
-    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
-        raise GraderError(
-            f"{out}/ holds files and no earlier report. Name a new or an empty folder with --out."
-        )
-
-
-def _write(path: Path, page: str) -> None:
-    """The whole page or none: someone may be reading the old one."""
-    draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        draft.write_text(page, encoding="utf-8", newline="\n")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    require_own_folder(out, MARKER, "report")
 
 
 def _remove_old(folder: Path, current: set[str]) -> None:

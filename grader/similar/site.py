@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.record import write_atomically
 from grader.report.pages import render
+from grader.report.place import require_own_folder, write_page
 from grader.similar.compare import Comparison
 from grader.similar.fingerprints import GRAM
 from grader.similar.passages import shared_pieces
@@ -21,7 +21,7 @@ def write_pages(comparison: Comparison, out: Path) -> Path:
     Raises:
         GraderError: `out` holds other things, or cannot be written.
     """
-    _require_ours(out)
+    require_own_folder(out, MARKER, "comparison")
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / MARKER).touch()
@@ -29,27 +29,13 @@ def write_pages(comparison: Comparison, out: Path) -> Path:
             old.unlink()
         rare = comparison.rare()
         for rank, pair in enumerate(comparison.pairs, start=1):
-            _write(out / _page(rank), _pair_page(comparison, pair, rank, rare))
-        _write(out / "index.html", _index_page(comparison))
+            write_page(out / _page(rank), _pair_page(comparison, pair, rank, rare))
+        write_page(out / "index.html", _index_page(comparison))
     except OSError as problem:
         raise GraderError(
             f"The pages cannot be written to {out}/: {problem.strerror or problem}."
         ) from None
     return out / "index.html"
-
-
-def _require_ours(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise GraderError(f"{out} is a file; name a folder for the pages with --out.")
-    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
-        raise GraderError(
-            f"{out}/ holds files and no earlier comparison. Name a new or an empty folder with "
-            "--out."
-        )
-
-
-def _write(path: Path, page: str) -> None:
-    write_atomically(path, page.encode("utf-8", "replace"))
 
 
 def _page(rank: int) -> str:
