@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -198,128 +200,168 @@ def decode_step(model: TorchTransformer, token: Tensor, cache: StaticCache) -> T
 class HostStep:
     """A decode step on a CPU: every product writes into a buffer that was made once.
 
+    What is small costs as much as a matrix here: to slice or reshape a tensor takes as long as a
+    norm's arithmetic. So views of buffers are made with the step, and those that depend on the
+    position once for all layers.
+
     The residual stream x and the norms are at least float32, whatever the weights are.
     """
 
     def __init__(self, model: TorchTransformer, cache: StaticCache) -> None:
-        c, dtype = model.config, model.dtype
+        c, dtype, batch = model.config, model.dtype, cache.batch_size
         self.model, self.cache = model, cache
-        batch = cache.batch_size
-        wide = torch.float64 if dtype == torch.float64 else torch.float32
-        n_rotated = c.n_heads + c.n_kv_heads
-        group = c.n_heads // c.n_kv_heads
-
-        def buffer(*shape: int, dtype: torch.dtype = dtype) -> Tensor:
-            return torch.empty(shape, dtype=dtype)
-
-        self.embedded = buffer(batch, c.d_model)
-        self.x = self.embedded if wide == dtype else buffer(batch, c.d_model, dtype=wide)
-        self.h_wide = buffer(batch, c.d_model, dtype=wide)
-        self.h = self.h_wide if wide == dtype else buffer(batch, c.d_model)
-        self.eps = torch.full((batch, 1, 1), c.norm_eps, dtype=wide)
-        self.scale = buffer(batch, 1, 1, dtype=wide)
-        self.change = buffer(batch, c.d_model)
-        qkv = buffer(batch, (n_rotated + c.n_kv_heads) * c.head_dim)
-        self.qkv = qkv
-        heads = qkv.view(batch, -1, c.head_dim)
-        self.to_rotate = heads[:, :n_rotated]
-        self.rotated = self.to_rotate
-        if wide != dtype:
-            self.rotated = buffer(batch, n_rotated, c.head_dim, dtype=wide)
-        self.pairs = torch.view_as_complex(self.rotated.unflatten(-1, (-1, 2)))
-        # (2, B, G, d_h), as a position of the cache is.
-        self.new = heads[:, c.n_heads :].view(batch, 2, c.n_kv_heads, -1).transpose(0, 1)
-        self.q = heads[:, : c.n_heads].view(batch, c.n_kv_heads, group, c.head_dim)
-        self.scores = buffer(batch * c.n_heads * cache.max_len)
-        self.weights = buffer(batch * c.n_heads * cache.max_len)
-        self.q_rows = (
-            self.q.view(-1, group, c.head_dim)
-            if batch == 1
-            else buffer(batch * c.n_kv_heads, group, c.head_dim)
-        )
-        self.heads = buffer(batch * c.n_kv_heads, group, c.head_dim)
-        self.gate_up = buffer(batch, 2 * c.d_ff)
+        self.is_half = dtype in (torch.bfloat16, torch.float16)
+        self.wide = torch.float32 if self.is_half else dtype
+        self._make_stream(batch, c)
+        self._make_heads(batch, c)
+        self.gate_up = self._buffer(batch, 2 * c.d_ff)
         self.gate, self.up = self.gate_up.chunk(2, dim=1)
-        self.gated = buffer(batch, c.d_ff)
-        self.logits = buffer(batch, c.vocab_size)
-        self.layers = [
-            tuple(
-                store[f"layers.{layer}.{name}"]
-                for store, name in (
-                    (model.params, "attention_norm"),
-                    (model.fused, "w_qkv"),
-                    (model.params, "w_o"),
-                    (model.params, "mlp_norm"),
-                    (model.fused, "w_gate_up"),
-                    (model.params, "w_down"),
-                )
-            )
-            for layer in range(c.n_layers)
-        ]
+        self.gated = self._buffer(batch, c.d_ff)
+        self.layers = [self._layer(layer) for layer in range(c.n_layers)]
+        self.final_norm = model.params["final_norm"]
+        self.logits = self._buffer(batch, c.vocab_size)
+        self.project_logits = product(self.h, model.output_matrix, self.logits)
 
     def __call__(self, token: Tensor) -> Tensor:
         model, cache = self.model, self.cache
-        position = cache.n_held
-        rotation = cache.rotations[position]
+        rotation = cache.rotations[cache.n_held]
+        places = cache.keys_and_values[:, :, :, :, cache.n_held].unbind(0)
+        attend = self._attention(cache.n_held + 1)
         torch.index_select(model.params["embedding"], 0, token, out=self.embedded)
-        if self.x is not self.embedded:
+        if self.is_half:
             self.x.copy_(self.embedded)
-        for layer, (attention_norm, w_qkv, w_o, mlp_norm, w_gate_up, w_down) in enumerate(
-            self.layers
-        ):
-            self._norm(attention_norm)
-            multiply(self.h, w_qkv, out=self.qkv)
-            if self.rotated is not self.to_rotate:
-                self.rotated.copy_(self.to_rotate)
-            self.pairs.mul_(rotation)
-            if self.rotated is not self.to_rotate:
-                self.to_rotate.copy_(self.rotated)
-            cache.keys_and_values[layer, :, :, :, position] = self.new
-            multiply(self._attend(layer, position + 1), w_o, out=self.change)
+        for index, layer in enumerate(self.layers):
+            self._norm(layer.attention_norm)
+            layer.project_qkv()
+            self._rotate(rotation)
+            places[index].copy_(self.new)
+            attend(index)
+            layer.project_heads()
             self.x.add_(self.change)
-            self._norm(mlp_norm)
-            multiply(self.h, w_gate_up, out=self.gate_up)
+            self._norm(layer.mlp_norm)
+            layer.project_gate_up()
             torch.mul(F.silu(self.gate, inplace=True), self.up, out=self.gated)
-            multiply(self.gated, w_down, out=self.change)
+            layer.project_down()
             self.x.add_(self.change)
-        self._norm(model.params["final_norm"])
+        self._norm(self.final_norm)
+        self.project_logits()
         cache.length.add_(1)
-        return multiply(self.h, model.output_matrix, out=self.logits)
+        return self.logits
+
+    def _buffer(self, *shape: int, dtype: torch.dtype | None = None) -> Tensor:
+        return torch.empty(shape, dtype=dtype or self.model.dtype)
+
+    def _layer(self, index: int) -> HostLayer:
+        params, prefix = self.model.params, f"layers.{index}"
+        w_qkv, w_gate_up = (self.model.fused[f"{prefix}.{n}"] for n in ("w_qkv", "w_gate_up"))
+        return HostLayer(
+            attention_norm=params[f"{prefix}.attention_norm"],
+            project_qkv=product(self.h, w_qkv, self.qkv),
+            project_heads=product(self.heads, params[f"{prefix}.w_o"], self.change),
+            mlp_norm=params[f"{prefix}.mlp_norm"],
+            project_gate_up=product(self.h, w_gate_up, self.gate_up),
+            project_down=product(self.gated, params[f"{prefix}.w_down"], self.change),
+        )
+
+    def _make_stream(self, batch: int, c: ModelConfig) -> None:
+        """The residual stream x, what is added to it, and its norm h."""
+        self.embedded = self._buffer(batch, c.d_model)
+        self.change = self._buffer(batch, c.d_model)
+        self.h = self._buffer(batch, c.d_model)
+        self.x, self.h_wide = self.embedded, self.h
+        if self.is_half:
+            self.x = self._buffer(batch, c.d_model, dtype=self.wide)
+            self.h_wide = self._buffer(batch, c.d_model, dtype=self.wide)
+        self.x_row = self.x.unsqueeze(1)
+        self.x_column = self.x_row.mT
+        self.eps = torch.full((batch, 1, 1), c.norm_eps, dtype=self.wide)
+        self.scale = self._buffer(batch, 1, 1, dtype=self.wide)
+        self.scale_of_row = self.scale[:, 0]
 
     def _norm(self, weight: Tensor) -> None:
         """h = x / sqrt(mean(x^2) + eps) * weight; the mean and eps are one product."""
-        rows = self.x.unsqueeze(1)
-        width = self.x.shape[1]
-        torch.baddbmm(self.eps, rows, rows.mT, alpha=1 / width, out=self.scale).rsqrt_()
-        torch.mul(self.x, self.scale[:, 0], out=self.h_wide)
+        row, mean = self.x_row, 1 / self.x.shape[1]
+        torch.baddbmm(self.eps, row, self.x_column, alpha=mean, out=self.scale).rsqrt_()
+        torch.mul(self.x, self.scale_of_row, out=self.h_wide)
         torch.mul(self.h_wide, weight, out=self.h)
 
-    def _attend(self, layer: int, length: int) -> Tensor:
-        """The new token's heads (B, H*d_h): the R queries of a group are rows of one product."""
-        k, v = (kv[:, :, :length] for kv in self.cache.keys_and_values[layer])
-        batch, head_dim = k.shape[0], k.shape[3]
-        if k.dtype in (torch.bfloat16, torch.float16):
-            # The products' results would be rounded to bfloat16; this keeps them in float32.
-            return F.scaled_dot_product_attention(self.q, k, v).view(batch, -1)
-        if self.q_rows.data_ptr() != self.q.data_ptr():
-            self.q_rows.view(self.q.shape).copy_(self.q)
+    def _make_heads(self, batch: int, c: ModelConfig) -> None:
+        """The projections as heads, (B, H + 2G, d_h), and what attention needs."""
+        n_rotated, group = c.n_heads + c.n_kv_heads, c.n_heads // c.n_kv_heads
+        self.qkv = self._buffer(batch, (n_rotated + c.n_kv_heads) * c.head_dim)
+        heads = self.qkv.view(batch, -1, c.head_dim)
+        self.to_rotate = heads[:, :n_rotated]
+        self.rotated = self.to_rotate
+        if self.is_half:
+            self.rotated = self._buffer(batch, n_rotated, c.head_dim, dtype=self.wide)
+        self.pairs = torch.view_as_complex(self.rotated.unflatten(-1, (-1, 2)))
+        # (2, B, G, d_h), as a position of the cache is.
+        self.new = heads[:, c.n_heads :].view(batch, 2, c.n_kv_heads, -1).transpose(0, 1)
+        # The R queries of a group are rows of one product with its keys.
+        self.q = heads[:, : c.n_heads].view(batch, c.n_kv_heads, group, c.head_dim)
+        rows = (batch * c.n_kv_heads, group)
+        self.q_rows, self.q_of_rows = self.q[0], self.q
+        if batch > 1:  # then their strides do not fit one product
+            self.q_rows = self._buffer(*rows, c.head_dim)
+            self.q_of_rows = self.q_rows.view(self.q.shape)
+        self.heads = self._buffer(batch, c.n_heads * c.head_dim)
+        self.heads_of_q = self.heads.view(self.q.shape)
+        self.heads_of_rows = self.heads.view(*rows, -1)
+        self.scores = self._buffer(math.prod(rows) * self.cache.max_len)
+        self.weights = torch.empty_like(self.scores)
+
+    def _rotate(self, rotation: Tensor) -> None:
+        if self.is_half:
+            self.rotated.copy_(self.to_rotate)
+        self.pairs.mul_(rotation)
+        if self.is_half:
+            self.to_rotate.copy_(self.rotated)
+
+    def _attention(self, length: int) -> Callable[[int], None]:
+        """What computes a layer's heads (B, H*d_h) over the first `length` positions."""
+        held = self.cache.keys_and_values[:, :, :, :, :length]
+        if self.is_half:
+            both = held.unbind(0)
+
+            # The products below would round scores to bfloat16; this keeps them in float32.
+            def attend_in_half(layer: int) -> None:
+                self.heads_of_q.copy_(F.scaled_dot_product_attention(self.q, *both[layer]))
+
+            return attend_in_half
+        keys, values = held.flatten(2, 3).unbind(1)
+        keys, values = keys.mT.unbind(0), values.unbind(0)
         shape = (*self.q_rows.shape[:2], length)
         size = math.prod(shape)
         scores, weights = self.scores[:size].view(shape), self.weights[:size].view(shape)
-        torch.baddbmm(
-            scores, self.q_rows, k.flatten(0, 1).mT, beta=0, alpha=head_dim**-0.5, out=scores
-        )
-        torch.softmax(scores, dim=-1, out=weights)
-        torch.bmm(weights, v.flatten(0, 1), out=self.heads)
-        return self.heads.view(batch, -1)
+        scale = self.q.shape[-1] ** -0.5
+
+        def attend(layer: int) -> None:
+            if self.q_of_rows is not self.q:
+                self.q_of_rows.copy_(self.q)
+            torch.baddbmm(scores, self.q_rows, keys[layer], beta=0, alpha=scale, out=scores)
+            torch.softmax(scores, dim=-1, out=weights)
+            torch.bmm(weights, values[layer], out=self.heads_of_rows)
+
+        return attend
 
 
-def multiply(x: Tensor, w: Tensor, out: Tensor) -> Tensor:
-    """x (B, d_in) @ w (d_in, d_out), written to `out`, by the fastest product for these."""
-    if len(x) == 1 and x.dtype == torch.bfloat16 and x.device.type == "cpu":
-        torch.mv(w.t(), x[0], out=out[0])
-        return out
-    return torch.mm(x, w, out=out)
+@dataclass(frozen=True)
+class HostLayer:
+    """A layer's norms, and its products between buffers that never move."""
+
+    attention_norm: Tensor
+    project_qkv: Callable[[], Tensor]
+    project_heads: Callable[[], Tensor]
+    mlp_norm: Tensor
+    project_gate_up: Callable[[], Tensor]
+    project_down: Callable[[], Tensor]
+
+
+def product(x: Tensor, w: Tensor, out: Tensor) -> Callable[[], Tensor]:
+    """x (B, d_in) @ w (d_in, d_out), written to `out` by each call, the fastest way for these."""
+    if len(x) == 1 and x.dtype == torch.bfloat16:
+        return partial(torch.mv, w.t(), x[0], out=out[0])
+    return partial(torch.mm, x, w, out=out)
 
 
 # Whether torch.compile fuses a step's small kernels before it is captured. That needs Triton, a C
