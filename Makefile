@@ -28,6 +28,7 @@ mutation: $(VENV)/test.installed
 assignment: $(VENV)/grader.installed
 	$(BIN)/python -m grader.skeleton
 	$(BIN)/python -m grader.golden
+	$(BIN)/python -m grader.exercises
 	$(BIN)/python -m grader.figures
 
 # The handouts and docs/ as pages to read, in build/site/: no server and no network needed.

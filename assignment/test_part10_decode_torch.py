@@ -10,7 +10,7 @@ from .harness.cases import load_cases
 from .harness.compare import Mismatch, check, check_array
 from .harness.models import POSITION_AXES, STEP_AXES, check_trace, random_model
 from .harness.points import graded
-from .harness.torch_part import NEEDS_TORCH, student_functions
+from .harness.torch_part import needs_torch, student_functions
 from .harness.words import tr
 
 HEAD_AXES = ("batch", "head", "query", "feature")
@@ -19,7 +19,7 @@ HEAD_AXES = ("batch", "head", "query", "feature")
 @pytest.fixture(scope="module")
 def torch():
     """torch, which only this part needs."""
-    return pytest.importorskip("torch", reason=NEEDS_TORCH)
+    return pytest.importorskip("torch", reason=needs_torch())
 
 
 @pytest.fixture(scope="module")

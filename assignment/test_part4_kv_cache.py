@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from .harness import draws
 from .harness.compare import check_array, check_refused
 from .harness.machines import run_cache_machine, run_decode_machine
 from .harness.models import (
@@ -29,7 +30,7 @@ AXES = ("batch", "token")
 @graded("4.1", 2)
 def test_cache_returns_what_it_holds(student):
     """append returns every position of its layer, oldest first, in the cache's dtype."""
-    rng = np.random.default_rng(0)
+    rng = draws.rng(0)
     cache = student.KVCache(2, 2, 3, 6, 4, np.dtype(np.float32))
     k, v = rng.standard_normal((2, 2, 3, 5, 4)).astype(np.float32)
     k_before = k.copy()
@@ -50,7 +51,7 @@ def test_cache_returns_what_it_holds(student):
 def test_cache_length_counts_whole_positions(student):
     """length counts the positions that EVERY layer holds."""
     cache = student.KVCache(2, 1, 1, 4, 2, np.dtype(float))
-    block = np.ones((1, 1, 3, 2))
+    block = draws.rng(0).standard_normal((1, 1, 3, 2))
     check_length(cache, 0, tr("of a new cache of 2 layers"))
     cache.append(0, block, block)
     check_length(cache, 0, tr("when only layer 0 of 2 holds 3 positions"))
@@ -62,7 +63,7 @@ def test_cache_length_counts_whole_positions(student):
 def test_cache_refuses_what_it_cannot_hold(student):
     """More than max_len positions, or truncating to more than it holds: ValueError."""
     cache = student.KVCache(1, 1, 1, 3, 2, np.dtype(float))
-    block = np.ones((1, 1, 2, 2))
+    block = draws.rng(0).standard_normal((1, 1, 2, 2))
     keys, _ = cache.append(0, block, block)
     check_array(keys, block, tr("keys from append into an empty cache"), CACHE_AXES)
     what = tr("append of 2 positions of a cache of max_len 3 that holds 2 positions")
@@ -114,9 +115,10 @@ def test_prefill_in_chunks(student):
     model = student.load_model(config, params)
     check_responds(student, model, config)
 
+    @draws.drawn
     @given(seed=st.integers(0, 2**16), chunks=st.lists(st.integers(1, 4), min_size=1, max_size=4))
     def holds(seed, chunks):
-        tokens = np.random.default_rng(seed).integers(config["vocab_size"], size=(2, sum(chunks)))
+        tokens = draws.rng(seed).integers(config["vocab_size"], size=(2, sum(chunks)))
         cache = new_cache(student, config, *tokens.shape)
         for end, size in zip(np.cumsum(chunks), chunks, strict=True):
             got = student.prefill(model, tokens[:, end - size : end], cache)
@@ -167,6 +169,7 @@ def test_decode_equals_recompute(student):
     model = student.load_model(config, params)
     check_responds(student, model, config)
 
+    @draws.drawn
     @given(
         seed=st.integers(0, 2**16),
         batch=st.integers(1, 3),
@@ -174,7 +177,7 @@ def test_decode_equals_recompute(student):
         n_steps=st.integers(1, 4),
     )
     def holds(seed, batch, prompt_len, n_steps):
-        rng = np.random.default_rng(seed)
+        rng = draws.rng(seed)
         tokens = rng.integers(config["vocab_size"], size=(batch, prompt_len + n_steps))
         cache = new_cache(student, config, *tokens.shape)
         got = [student.prefill(model, tokens[:, :prompt_len], cache)]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grader.errors import NothingToGrade
+from grader.words import tr
 
 MIB = 1024 * 1024
 ARCHIVE_SUFFIXES = (
@@ -30,8 +31,8 @@ SKIPPED_FOLDERS = frozenset(
 )
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2}
 _DRIVE = re.compile(r"[A-Za-z]:")
-_NO_LINKS = "links are not accepted, only plain files."
 _CHUNK = 64 * 1024
+_MAX_UNREAD = 500
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,14 @@ class Contents:
     limits: IntakeLimits = field(default_factory=IntakeLimits)
     files: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)  # names of other files, if not too many
     entries: int = 0
 
     def count_entry(self) -> None:
         """One more entry seen, wanted or not; raises NothingToGrade beyond the limit."""
         self.entries += 1
         if self.entries > self.limits.entries:
-            raise NothingToGrade(f"It holds more than {self.limits.entries} entries.")
+            raise NothingToGrade(tr("It holds more than {n} entries.", n=self.limits.entries))
 
     def take(self, name: str, read: Callable[[int], bytes]) -> None:
         """Read a wanted file by `read(n)` (b"" at its end); NothingToGrade beyond a limit."""
@@ -70,21 +72,30 @@ class Contents:
         notebook = name.endswith(".ipynb")
         limit = limits.notebook_bytes if notebook else limits.python_bytes
         if name in self.files:
-            self.notes.append(f"{name} occurs twice; the last one was taken")
+            self.notes.append(tr("{file} occurs twice; the last one was taken", file=name))
             del self.files[name]
         elif len(self.files) >= limits.files:
-            raise NothingToGrade(f"It holds more than {limits.files} Python files and notebooks.")
+            raise NothingToGrade(
+                tr("It holds more than {n} Python files and notebooks.", n=limits.files)
+            )
         room = limits.total_bytes - sum(map(len, self.files.values()))
         content = read_at_most(read, min(limit, room) + 1)
         if len(content) > limit:
+            size = {"file": name, "n": limit // MIB}
             raise NothingToGrade(
-                f"{name} is larger than {limit // MIB} MiB, the most that is read of one "
-                f"{'notebook' if notebook else 'Python file'}."
+                tr("{file} is larger than {n} MiB, the most that is read of one notebook.", **size)
+                if notebook
+                else tr(
+                    "{file} is larger than {n} MiB, the most that is read of one Python file.",
+                    **size,
+                )
             )
         if len(content) > room:
             raise NothingToGrade(
-                f"Its Python files and notebooks are larger than {limits.total_bytes // MIB} MiB "
-                "together."
+                tr(
+                    "Its Python files and notebooks are larger than {n} MiB together.",
+                    n=limits.total_bytes // MIB,
+                )
             )
         self.files[name] = content
 
@@ -117,11 +128,15 @@ def is_wanted(path: str) -> bool:
     return path.endswith(WANTED_SUFFIXES)
 
 
-def note_nested(contents: Contents, name: str) -> None:
-    """Say that an archive inside a submission is not looked into."""
+def note_unread(contents: Contents, name: str) -> None:
+    """Remember a file that is not read, and say so of an archive inside a submission."""
+    if not is_wanted(name) and len(contents.unread) < _MAX_UNREAD:
+        contents.unread.append(name)
     few = len(contents.notes) < 20
     if few and name.lower().endswith((*ARCHIVE_SUFFIXES, *UNREAD_SUFFIXES)):
-        contents.notes.append(f"{name} is an archive inside the submission and was ignored")
+        contents.notes.append(
+            tr("{file} is an archive inside the submission and was ignored", file=name)
+        )
 
 
 def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:
@@ -132,10 +147,13 @@ def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:
     limits = limits or IntakeLimits()
     size = path.stat().st_size
     if size == 0:
-        raise NothingToGrade("The archive is empty: 0 bytes.")
+        raise NothingToGrade(tr("The archive is empty: 0 bytes."))
     if size > limits.archive_bytes:
         raise NothingToGrade(
-            f"The archive is larger than {limits.archive_bytes // MIB} MiB, the most that is read."
+            tr(
+                "The archive is larger than {n} MiB, the most that is read.",
+                n=limits.archive_bytes // MIB,
+            )
         )
     contents = Contents(limits)
     with path.open("rb") as file:
@@ -145,12 +163,18 @@ def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:
         except NothingToGrade:
             raise
         except EOFError:
-            raise NothingToGrade(f"The {kind} archive is cut short (unexpected end).") from None
+            raise NothingToGrade(
+                tr("The {kind} archive is cut short (unexpected end).", kind=kind)
+            ) from None
         # The standard library's readers fail on malformed input in many ways (struct.error,
         # OverflowError, RecursionError, ...): each of them means that the archive is broken.
         except Exception as problem:
             raise NothingToGrade(
-                f"The {kind} archive is damaged: {type(problem).__name__}: {str(problem)[:200]}"
+                tr(
+                    "The {kind} archive is damaged: {problem}",
+                    kind=kind,
+                    problem=f"{type(problem).__name__}: {str(problem)[:200]}",
+                )
             ) from None
     return contents
 
@@ -162,23 +186,31 @@ def checked_name(raw: str, limits: IntakeLimits) -> str:
     """
     shown = repr(raw[:80])
     if "\0" in raw:
-        raise NothingToGrade(f"The entry {shown} has a NUL byte in its name.")
+        raise NothingToGrade(tr("The entry {name} has a NUL byte in its name.", name=shown))
     path = raw.replace("\\", "/")
     if path.startswith("/"):
-        raise NothingToGrade(f"The entry {shown} has an absolute path.")
+        raise NothingToGrade(tr("The entry {name} has an absolute path.", name=shown))
     if _DRIVE.match(path):
-        raise NothingToGrade(f"The entry {shown} has a drive letter in its path.")
+        raise NothingToGrade(tr("The entry {name} has a drive letter in its path.", name=shown))
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise NothingToGrade(f"The entry {shown} climbs out of the archive by '..'.")
+        raise NothingToGrade(tr("The entry {name} climbs out of the archive by '..'.", name=shown))
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     if any(len(part) > limits.name_bytes for part in encoded):
         raise NothingToGrade(
-            f"The entry {shown}… has a name longer than {limits.name_bytes} bytes."
+            tr(
+                "The entry {name}… has a name longer than {n} bytes.",
+                name=shown,
+                n=limits.name_bytes,
+            )
         )
     if sum(map(len, encoded)) + len(parts) > limits.path_bytes:
         raise NothingToGrade(
-            f"The entry {shown}… has a path longer than {limits.path_bytes} bytes."
+            tr(
+                "The entry {name}… has a path longer than {n} bytes.",
+                name=shown,
+                n=limits.path_bytes,
+            )
         )
     return "/".join(parts)
 
@@ -198,8 +230,12 @@ def _recognise(file: BinaryIO, name: str) -> tuple[str, Callable[[BinaryIO, Cont
     if head[257:262] == b"ustar" or _is_old_tar(head):
         return "tar", _read_tar
     raise NothingToGrade(
-        f"{name} is named like an archive but does not start like a zip or tar file; "
-        f"its first bytes are {head[:12]!r}. Expected a .zip, .tar, .tar.gz, .tar.xz or .tar.bz2."
+        tr(
+            "{file} is named like an archive but does not start like a zip or tar file; its first "
+            "bytes are {head!r}. Expected a .zip, .tar, .tar.gz, .tar.xz or .tar.bz2.",
+            file=name,
+            head=head[:12],
+        )
     )
 
 
@@ -215,7 +251,7 @@ def _is_old_tar(head: bytes) -> bool:
 def _read_zip(file: BinaryIO, contents: Contents) -> None:
     # Every entry of the central directory costs half a KiB once parsed, so weigh it first.
     if _central_directory_bytes(file) > 400 * contents.limits.entries:
-        raise NothingToGrade(f"It holds more than {contents.limits.entries} entries.")
+        raise NothingToGrade(tr("It holds more than {n} entries.", n=contents.limits.entries))
     with zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
             contents.count_entry()
@@ -224,15 +260,21 @@ def _read_zip(file: BinaryIO, contents: Contents) -> None:
             if entry.orig_filename.endswith(("/", "\\")) or is_skipped(name):
                 continue
             _refuse_special(name, entry.external_attr >> 16)
-            note_nested(contents, name)
+            note_unread(contents, name)
             if not is_wanted(name):
                 continue
             if entry.flag_bits & 0x1:
-                raise NothingToGrade(f"The archive is encrypted ({name} needs a password).")
+                raise NothingToGrade(
+                    tr("The archive is encrypted ({file} needs a password).", file=name)
+                )
             if entry.compress_type not in _ZIP_METHODS:
                 raise NothingToGrade(
-                    f"{name} is compressed by zip method {entry.compress_type}, which is not read; "
-                    "expected an ordinary zip (deflate)."
+                    tr(
+                        "{file} is compressed by zip method {method}, which is not read; expected "
+                        "an ordinary zip (deflate).",
+                        file=name,
+                        method=entry.compress_type,
+                    )
                 )
             with archive.open(entry) as member:
                 contents.take(name, member.read)
@@ -247,7 +289,7 @@ def _central_directory_bytes(file: BinaryIO) -> int:
     file.seek(0)
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) < at + 22:
-        raise NothingToGrade("The zip archive is cut short: its table of contents is missing.")
+        raise NothingToGrade(tr("The zip archive is cut short: its table of contents is missing."))
     sizes = [struct.unpack_from("<L", tail, at + 12)[0]]
     if tail.find(b"PK\x06\x07", max(0, at - 20), at) >= 0 and at >= 76:
         sizes = [struct.unpack_from("<Q", tail, at - 76 + 40)[0]]
@@ -258,9 +300,19 @@ def _refuse_special(name: str, unix_mode: int) -> None:
     """Zip keeps Unix types in the high half of the attributes; 0 when made on Windows."""
     kind = unix_mode & 0o170000
     if kind == 0o120000:
-        raise NothingToGrade(f"The entry {name} is a symbolic link; {_NO_LINKS}")
+        raise NothingToGrade(_no_symbolic_link(name))
     if kind not in (0, 0o100000, 0o040000):
-        raise NothingToGrade(f"The entry {name} is a device or pipe, not a file.")
+        raise NothingToGrade(_no_device(name))
+
+
+def _no_symbolic_link(name: str) -> str:
+    return tr(
+        "The entry {name} is a symbolic link; links are not accepted, only plain files.", name=name
+    )
+
+
+def _no_device(name: str) -> str:
+    return tr("The entry {name} is a device or pipe, not a file.", name=name)
 
 
 def _read_tar(stream: BinaryIO, contents: Contents) -> None:
@@ -273,12 +325,18 @@ def _read_tar(stream: BinaryIO, contents: Contents) -> None:
             if member.isdir() or is_skipped(name):
                 continue
             if member.issym():
-                raise NothingToGrade(f"The entry {name} is a symbolic link; {_NO_LINKS}")
+                raise NothingToGrade(_no_symbolic_link(name))
             if member.islnk():
-                raise NothingToGrade(f"The entry {name} is a hard link; {_NO_LINKS}")
+                raise NothingToGrade(
+                    tr(
+                        "The entry {name} is a hard link; links are not accepted, only plain "
+                        "files.",
+                        name=name,
+                    )
+                )
             if not member.isreg():
-                raise NothingToGrade(f"The entry {name} is a device or pipe, not a file.")
-            note_nested(contents, name)
+                raise NothingToGrade(_no_device(name))
+            note_unread(contents, name)
             if is_wanted(name):
                 contents.take(name, archive.extractfile(member).read)
     # What follows the end mark is part of the compressed stream's checksum.
@@ -305,7 +363,10 @@ class _BoundedStream:
         self._left -= len(chunk)
         if self._left < 0:
             raise NothingToGrade(
-                f"The archive unpacks to more than {self._limit // MIB} MiB, the most that is read."
+                tr(
+                    "The archive unpacks to more than {n} MiB, the most that is read.",
+                    n=self._limit // MIB,
+                )
             )
         return chunk
 

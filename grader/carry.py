@@ -18,10 +18,13 @@ from pathlib import Path
 
 from assignment.harness.parts import GIVEN_FUNCTIONS, PART_BY_NUMBER, STUDENT_MODULES
 
+from . import import_words
 from .record import TestResult
 from .remote import SubmissionProblem, TrustedParts
+from .words import spoken, tr
 
 SOLUTION = Path(__file__).parent.parent / "solution"
+# Said in the run's language.
 RIGHT = "right with trusted versions of the other parts"
 WRONG = "fails also with trusted versions of the other parts"
 
@@ -71,7 +74,7 @@ def ids_to_repeat(results: Iterable[TestResult], part: int) -> set[str]:
 def _is_its_own_fault(test: TestResult) -> bool:
     """Where a stub or a file that is not Python stands in the way, other parts do not matter."""
     file = f"{PART_BY_NUMBER[test.part].module}.py"
-    return test.state == "not_started" or test.message.startswith(f"ImportError: {file} line ")
+    return test.state == "not_started" or import_words.is_about(test.message, file)
 
 
 def _twins(test_id: str) -> list[str]:
@@ -100,21 +103,22 @@ def _better(
             update={
                 "points": own.max_points,
                 "state": "passed",
-                "message": RIGHT,
+                "message": spoken(RIGHT),
                 "own_message": own.message,
                 "with_trusted_parts": True,
             }
         )
     if again.state != "failed" or own.state != "failed":
         return own
-    message = "\n".join(filter(None, [own.message, WRONG + _in_short(error, places)]))
+    also = spoken(WRONG) + _in_short(error, places)
+    message = "\n".join(filter(None, [own.message, also]))
     return own.model_copy(update={"message": message})
 
 
 def _in_short(error: BaseException | None, places: Places) -> str:
     """` (ValueError, kv_cache.py:31)`: nothing in it is text of the submission's choosing."""
     if isinstance(error, SubmissionProblem):
-        return " (stopped)"
+        return tr(" (stopped)")
     kind = type(error)
     if getattr(builtins, kind.__name__, None) is not kind:
         return ""

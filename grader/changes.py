@@ -8,7 +8,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated
 
@@ -96,6 +96,8 @@ def _why(old: Score | None, new: Score) -> str:
         causes.append("work changed")
     if old.suite_hash != new.suite_hash:
         causes.append("tests or real model changed")
+    if old.limits and new.limits and old.limits != new.limits:
+        causes.append("limits changed")
     if not causes and old.sandbox_tier.startswith("none") and new.sandbox_tier != old.sandbox_tier:
         causes.append("was graded without a sandbox")
     if not causes and old.schema_version != new.schema_version:
@@ -103,28 +105,65 @@ def _why(old: Score | None, new: Score) -> str:
     return ", ".join(causes) or "--regrade"
 
 
-def mixed_class(out: Path, suite_hash: str | None = None) -> str:
+def settled_scores(out: Path) -> dict[str, Score]:
+    """The scores in `out` that count, by student; the newest stands last."""
+    # Within one second the order of writing tells.
+    paths = sorted(out.glob("*.json"), key=lambda path: path.lstat().st_mtime_ns)
+    scores = {path.stem: read_score(path) for path in paths}
+    settled = {s: score for s, score in scores.items() if score and score.state in SETTLED}
+    return dict(sorted(settled.items(), key=lambda entry: entry[1].graded_at))
+
+
+def mixed_class(
+    out: Path, suite_hash: str | None = None, scores: dict[str, Score] | None = None
+) -> str:
     """A sentence if the scores in `out` are by more than one suite, else "".
 
     Args:
         suite_hash: the suite that should count; None takes the one of the newest result.
+        scores: the scores, where they were read before.
     """
-    suites: dict[str, str] = {}
-    newest = datetime.min.replace(tzinfo=UTC), ""
-    for path in out.glob("*.json"):
-        score = read_score(path)
-        if score is not None and score.state in SETTLED:
-            suites[path.stem] = score.suite_hash
-            newest = max(newest, (score.graded_at, score.suite_hash))
-    wanted = newest[1] if suite_hash is None else suite_hash
-    others = [student for student, suite in suites.items() if suite != wanted]
+    scores = settled_scores(out) if scores is None else scores
+    wanted = suite_hash or next((s.suite_hash for s in reversed(scores.values())), "")
+    others = [student for student, score in scores.items() if score.suite_hash != wanted]
     if not others:
         return ""
     return (
-        f"WARNING: this class is mixed. {len(others)} of {len(suites)} results in {out}/ are by "
+        f"WARNING: this class is mixed. {len(others)} of {len(scores)} results in {out}/ are by "
         f"another version of the test suite and do not compare with the others: {_names(others)}. "
         "Run the grader over these submissions to grade them anew."
     )
+
+
+def other_limits(
+    out: Path, limits: dict[str, float] | None = None, scores: dict[str, Score] | None = None
+) -> str:
+    """A sentence if scores in `out` were made under other limits on time or memory, else "".
+
+    Args:
+        limits: those that should count; None takes those of the newest result.
+        scores: the scores, where they were read before.
+    """
+    scores = settled_scores(out) if scores is None else scores
+    noted = {student: score.limits for student, score in scores.items() if score.limits}
+    wanted = limits or next(reversed(noted.values()), {})
+    others = {student: under for student, under in noted.items() if under != wanted}
+    if not others:
+        return ""
+    differ = filter(None, (_in_place_of(name, others.values(), wanted[name]) for name in wanted))
+    return (
+        f"{len(others)} of {len(scores)} results in {out}/ were made under other limits and are "
+        f"kept as they are ({', '.join(differ)}): {_names(others)}. To grade them under the same "
+        "limits as the others, run the grader over these submissions with --regrade; the old "
+        f"records move to {out / HISTORY}/."
+    )
+
+
+def _in_place_of(name: str, others: Iterable[dict[str, float]], wanted: float) -> str:
+    """`call_seconds 2 or 5 in place of 10`; "" where all have the wanted value."""
+    found = sorted({limits[name] for limits in others if name in limits} - {wanted})
+    values = " or ".join(f"{value:g}" for value in found)
+    return f"{name} {values} in place of {wanted:g}" if found else ""
 
 
 def no_longer_handed_in(out: Path, students: Iterable[str]) -> str:
@@ -151,6 +190,7 @@ def tell_after_run(
     out: Path,
     students: Iterable[str],
     suite_hash: str,
+    limits: dict[str, float],
     began_ns: int,
     console: Console,
     complain: Callable[[str], None],
@@ -163,8 +203,10 @@ def tell_after_run(
             print_changes(changes, console)
         if left := no_longer_handed_in(out, students):
             say(console, left)
-    if mixed := mixed_class(out, suite_hash):
-        complain(mixed)
+    scores = settled_scores(out)
+    for told in (mixed_class(out, suite_hash, scores), other_limits(out, limits, scores)):
+        if told:
+            complain(told)
 
 
 def print_changes(changes: Sequence[Change], console: Console) -> None:
@@ -255,8 +297,10 @@ def changes_command(
         print_changes(changes, console)
     else:
         say(console, f"No score in {out}/ has changed.")
-    if mixed := mixed_class(out):
-        say(Console(stderr=True), mixed, style="bold red")
+    scores = settled_scores(out)
+    for told in (mixed_class(out, scores=scores), other_limits(out, scores=scores)):
+        if told:
+            say(Console(stderr=True), told, style="bold red")
     if csv_file is not None:
         try:
             write_atomically(csv_file, changes_csv(changes).encode())

@@ -17,7 +17,7 @@ from grader.errors import GraderError, Interrupted
 from grader.grades import export, scores
 from grader.intake import student_id
 from grader.nbgrader.command import nbgrader_group
-from grader.options import OutOption
+from grader.options import LangOption, OutOption
 from grader.record import read_record
 from grader.release.command import release_command
 from grader.report.command import report
@@ -25,6 +25,7 @@ from grader.run import grade_class
 from grader.shards import Shard
 from grader.similar.command import similar
 from grader.table import print_result, say
+from grader.words import speak
 
 ENV_DEBUG = "GRADER_DEBUG"
 EXIT_ERRORS, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -113,8 +114,10 @@ def run(
         typer.Option(metavar="N/COUNT", help="Only this part of the class; see `grader merge`."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+    lang: LangOption = None,
 ) -> None:
     """Grade every submission below each PATH; run it again to resume."""
+    speak(lang)
     summaries = grade_class(
         paths,
         out,
@@ -142,8 +145,10 @@ def show(
     student: Annotated[str, typer.Argument(help="The student's id, as in the class table.")],
     out: OutOption = Path("results"),
     every_test: Annotated[bool, typer.Option("--all", help="Tests that pass, too.")] = False,
+    lang: LangOption = None,
 ) -> None:
     """Show one student's result: points, failures with their messages, notes."""
+    speak(lang)
     # The name becomes the id that names a file, so it cannot name one elsewhere.
     name = student_id(student.removesuffix(".json"))
     result, note = read_record(out, name)

@@ -17,6 +17,8 @@ from html import escape
 import numpy as np
 
 from grader.skeleton import ASSIGNMENT
+from reference_model import accounting
+from reference_model.accounting import H100, LLAMA31_8B
 
 FOLDER = ASSIGNMENT / "figures"
 INK, FAINT, GROUND = "#1f2933", "#7b8794", "#fbfcfd"
@@ -336,6 +338,108 @@ def top_p() -> str:
     return drawing.svg()
 
 
+def roofline() -> str:
+    """Part 8: decode steps of Llama-3.1-8B on an H100, batch by batch, and a prefill."""
+    drawing = Drawing(700, 290)
+    left, right, top, bottom = 90, 560, 40, 236
+    ridge, peak, context = H100.ridge, H100.flops, 4096
+    cap = accounting.decode_intensity_cap(LLAMA31_8B, context)
+
+    def x_of(intensity: float) -> float:
+        return left + (right - left) * math.log10(intensity / 0.5) / math.log10(5000 / 0.5)
+
+    def y_of(speed: float) -> float:
+        return bottom - (bottom - top) * math.log10(speed / 1e12) / 3.2
+
+    def reached(intensity: float) -> float:
+        return min(peak, intensity * H100.bandwidth)
+
+    drawing.line(left, bottom, right + 14, bottom, arrow=True)
+    drawing.line(left, bottom, left, top - 24, arrow=True)
+    for intensity in (1, 10, 100, 1000):
+        drawing.text(x_of(intensity), bottom + 16, str(intensity), size=12)
+    for speed, label in ((1e12, "1 T"), (1e13, "10 T"), (1e14, "100 T"), (peak, "989 T")):
+        drawing.text(left - 10, y_of(speed), label, at="end", size=12)
+    drawing.text(right + 20, bottom, "FLOP/byte", at="start", size=13)
+    drawing.text(left + 8, top - 20, "FLOP/s", at="start", size=13)
+    drawing.line(x_of(0.5), y_of(reached(0.5)), x_of(ridge), y_of(peak))
+    drawing.line(x_of(ridge), y_of(peak), right, y_of(peak))
+    drawing.line(x_of(ridge), y_of(peak), x_of(ridge), bottom, colour=FAINT)
+    drawing.text(x_of(ridge) + 6, bottom - 12, f"{ridge:.0f}", at="start", size=12)
+    drawing.line(x_of(cap), y_of(reached(cap)) - 30, x_of(cap), bottom, colour=BAD)
+    drawing.text(x_of(cap), y_of(reached(cap)) - 40, f"f / k = {cap:.0f}", size=13)
+    for batch in (1, 8, 64, 1024):
+        intensity = accounting.decode_intensity(LLAMA31_8B, batch, context)
+        x, y = x_of(intensity), y_of(reached(intensity))
+        drawing.box(x - 5, y - 5, 10, 10, NEW)
+        if batch == 64:  # below it the cap's line is in the way
+            drawing.text(x - 12, y - 8, f"B = {batch}", at="end", size=13)
+        else:
+            drawing.text(x + 12, y + 8, f"B = {batch}", at="start", size=13)
+    work = accounting.total(accounting.analytic_ops(LLAMA31_8B, 1, 2048, 0).values())
+    intensity = work.useful_flops / (work.weight_bytes + work.kv_bytes)
+    drawing.box(x_of(intensity) - 5, y_of(peak) - 5, 10, 10, CACHED)
+    drawing.text(x_of(intensity), y_of(peak) - 16, "T = 2048", size=13)
+    for x, fill, text in ((90, NEW, "decode, S = 4096"), (290, CACHED, "prefill")):
+        drawing.box(x, 264, 14, 14, fill)
+        drawing.text(x + 22, 271, text, at="start", size=13)
+    return drawing.svg()
+
+
+def answers() -> str:
+    """Part 11: what an answer covers, by its last digit, and where the true value lies."""
+    drawing = Drawing(620, 200)
+    left, right, low, high, top = 120, 560, 1.44, 1.56, 40
+
+    def at(value: float) -> float:
+        return left + (right - left) * (value - low) / (high - low)
+
+    for row, (text, half, covers) in enumerate(
+        (("1.5 GiB", 0.05, True), ("1.50 GiB", 0.005, True), ("1.49 GiB", 0.005, False))
+    ):
+        y, value = top + row * 40, float(text.split()[0])
+        drawing.code(left - 14, y, text, at="end")
+        width = at(value + half) - at(value - half)
+        drawing.box(at(value - half), y - 11, width, 22, CACHED if covers else "#e4e7eb")
+        drawing.text(right + 20, y, "✓" if covers else "✗")
+    drawing.line(at(1.497), top - 22, at(1.497), top + 110, colour=BAD)
+    drawing.text(at(1.497), top - 30, "t", size=13)
+    drawing.line(left, top + 110, right, top + 110)
+    for tick in (1.45, 1.5, 1.55):
+        drawing.line(at(tick), top + 106, at(tick), top + 114)
+        drawing.text(at(tick), top + 128, f"{tick:g}", size=13)
+    return drawing.svg()
+
+
+def analogy() -> str:
+    """Part 9: five words in the plane; the arrow from man to woman, put to king, ends by queen."""
+    drawing = Drawing(670, 300)
+    left, bottom, unit = 50, 262, 92
+    words = {"man": (1, 1), "woman": (1, 1.5), "king": (4, 1), "queen": (4, 2.2)}
+    words["throne"] = (5, 0.5)
+    end = tuple(np.subtract(words["woman"], words["man"]) + words["king"])
+
+    def at(point: tuple[float, float]) -> tuple[float, float]:
+        return left + unit * point[0], bottom - unit * point[1]
+
+    drawing.line(left, bottom, left + 5.7 * unit, bottom, arrow=True, colour=FAINT)
+    drawing.line(left, bottom, left, bottom - 2.6 * unit, arrow=True, colour=FAINT)
+    for word, point in words.items():
+        drawing.line(*at((0, 0)), *at(point), colour="#d9dee3")
+        x, y = at(point)
+        asked = word in ("man", "woman", "king")
+        drawing.box(x - 5, y - 5, 10, 10, CACHED if asked else "#b6d7a8")
+        place = (x - 10, y + 14, "end") if asked else (x + 12, y, "start")
+        drawing.text(*place[:2], word, at=place[2])
+    drawing.line(*at((0, 0)), *at(end), colour=NEW)
+    for start, tip in (("man", words["woman"]), ("king", end)):
+        (x1, y1), (x2, y2) = at(words[start]), at(tip)
+        drawing.line(x1, y1 - 6, x2, y2 + 6, arrow=True, colour=BAD)
+    drawing.box(*np.subtract(at(end), 5).tolist(), 10, 10, NEW)
+    drawing.code(at(end)[0] + 12, at(end)[1], "v(woman) - v(man) + v(king)", at="start", size=12)
+    return drawing.svg()
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     "attention": attention,
     "mask": mask,
@@ -345,6 +449,9 @@ FIGURES: dict[str, Callable[[], str]] = {
     "gqa": gqa,
     "mla": mla,
     "top_p": top_p,
+    "roofline": roofline,
+    "analogy": analogy,
+    "answers": answers,
 }
 
 

@@ -13,9 +13,10 @@ from rich.text import Text
 
 from grader.errors import GraderError
 from grader.export.cells import number_cell
-from grader.options import OutOption
+from grader.options import LangOption, OutOption
 from grader.policy import ClassScores, Policy, Score, read_record, score_class
 from grader.table import console_for_people, plain, say
+from grader.words import speak, spoken, tr
 
 Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]
 Match = Literal["auto", "login", "sis", "id", "name"]
@@ -38,15 +39,25 @@ def scores(
     out: OutOption = Path("results"),
     policy: PolicyOption = None,
     submitted: SubmittedOption = None,
+    lang: LangOption = None,
 ) -> None:
     """Show the grades that a policy makes of the results; nothing is graded again."""
+    speak(lang)
     found = score_class(out, Policy.load(policy), submitted)
     console = console_for_people()
     console.print(scores_table(found))
     no_grade = sum(score.final is None for score in found)
-    without = f", {no_grade} without a grade" if no_grade else ""
-    noun = "student" if len(found) == 1 else "students"
-    say(console, f"{len(found)} {noun}{without}, {number_cell(found.max_points)} points.")
+    n, points = len(found), number_cell(found.max_points)
+    counted = tr("1 student") if n == 1 else tr("{n} students", n=n)
+    line = tr("{students}, {points} points.", students=counted, points=points)
+    if no_grade:
+        line = tr(
+            "{students}, {n} without a grade, {points} points.",
+            students=counted,
+            n=no_grade,
+            points=points,
+        )
+    say(console, line)
     _complain(found.problems)
 
 
@@ -81,8 +92,10 @@ def export(
             show_default="scores.csv, scores.json, gradescope/, EXPORTED-graded.csv",
         ),
     ] = None,
+    lang: LangOption = None,
 ) -> None:
     """Write the grades for another program."""
+    speak(lang)
     _check_options(to, into, column, course, assignment, write)
     rules = Policy.load(policy)
     found = score_class(out, rules, submitted)
@@ -140,7 +153,7 @@ def _export_gradescope(found: ClassScores, out: Path, rules: Policy, folder: Pat
     for score in found:
         record, why = read_record(out, score.submission)
         if record is None or score.final is None:
-            left_out.append(f"{score.student} ({why or '; '.join(score.notes)})")
+            left_out.append(f"{score.student} ({why or tr('; ').join(score.notes)})")
             continue
         with _writing(folder):
             write_results(record, score, rules, folder)
@@ -150,6 +163,14 @@ def _export_gradescope(found: ClassScores, out: Path, rules: Policy, folder: Pat
 
 
 # ---------------------------------------------------------------------------------------- help
+
+
+_INSTEAD = {
+    "nbgrader": (
+        ", for it puts what was graded outside a course into its gradebook. For notebooks that "
+        "nbgrader collected, `grader nbgrader autograde COURSE` grades and writes in one"
+    )
+}
 
 
 def _check_options(
@@ -172,7 +193,8 @@ def _check_options(
     needed = needs.get(to, ())
     if missing := [name for name in needed if given[name] is None]:
         raise GraderError(
-            f"--to {to} needs {' and '.join(missing)}; `grader export --help` tells more."
+            f"--to {to} needs {' and '.join(missing)}{_INSTEAD.get(to, '')}; "
+            "`grader export --help` tells more."
         )
     ignored = {"--into", "--column", "--course", "--assignment"} - set(needed)
     ignored |= {"--write"} if to == "nbgrader" else set()
@@ -209,11 +231,12 @@ def scores_table(found: ClassScores) -> Table:
     """One row a student: points by part under the policy, lateness, the grade, notes."""
     parts = sorted({part.part for score in found for part in score.parts})
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("student", overflow="fold", min_width=12)
-    table.add_column("state")
-    for name in (*(f"P{part}" for part in parts), "sum", "late", "taken off", "grade"):
+    table.add_column(tr("student"), overflow="fold", min_width=12)
+    table.add_column(tr("state"))
+    names = (tr("sum"), tr("late"), tr("taken off"), tr("grade"))
+    for name in (*(f"P{part}" for part in parts), *names):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("notes", overflow="fold")
+    table.add_column(tr("notes"), overflow="fold")
     for score in found:
         table.add_row(*_row(score, parts))
     return table
@@ -226,12 +249,12 @@ def _row(score: Score, parts: list[int]) -> list[Text]:
     numbers = [by_number.get(part) for part in parts]
     numbers += [score.raw, None, off or None, score.final]
     cells = [number_cell(round(n, 2)) if graded and n is not None else "-" for n in numbers]
-    cells[-3] = f"{score.days_late:.1f} d" if score.days_late else "-"
+    cells[-3] = tr("{n:.1f} d", n=score.days_late) if score.days_late else "-"
     texts = [Text(cell) for cell in cells]
     texts[-1].stylize("bold" if graded else "bold red")
     return [
         Text(plain(score.student)),
-        Text(score.state),
+        Text(spoken(score.state)),
         *texts,
-        Text(plain("; ".join(score.notes)), style="dim"),
+        Text(plain(tr("; ").join(score.notes)), style="dim"),
     ]

@@ -43,6 +43,7 @@ class Score(BaseModel):
     suite_hash: str
     suite_version: str = ""
     sandbox_tier: str = ""
+    limits: dict[str, float] = {}
     parts: tuple[PartPoints, ...] = ()
     total: float
     max_total: float

@@ -47,11 +47,13 @@ from grader.archives import (
     archive_stem,
     is_skipped,
     is_wanted,
-    note_nested,
+    note_unread,
     read_archive,
 )
 from grader.errors import GraderError, NothingToGrade
+from grader.near_names import near_misses
 from grader.notebook import CELLS_FILE, PART_NOTEBOOK, cells_file, code_cells, part_cells_file
+from grader.words import tr
 
 MAX_DEPTH = 3
 # Of folders that say what is in them and not whose it is.
@@ -64,6 +66,7 @@ MAX_ID_BYTES = 100
 # With the given files and the stubs, less than a sandbox carries.
 MAX_MODULES = 150
 MAX_TAKEN_BYTES = 16 * MIB
+_SHOWN_NAMES = 5
 MAX_FOLDERS = 20  # above a helper module
 # Folders and files of the homework itself that tend to be handed in along with the work.
 _NOT_HELPERS = frozenset({"harness", "golden", "tests", "test", PACKAGE})
@@ -183,14 +186,19 @@ def module_name(name: str) -> str:
 
 
 def find_submissions(
-    paths: Iterable[Path], course: Course, exclude: Iterable[Path] = ()
+    paths: Iterable[Path],
+    course: Course,
+    exclude: Iterable[Path] = (),
+    stray: list[Path] | None = None,
 ) -> list[Found]:
     """Every submission below `paths`, in a stable order, with distinct students' ids.
 
-    `exclude` names folders that are not looked into (the results). Raises GraderError for a path
+    `exclude` names folders that are not looked into (the results); to `stray` are added the files
+    beside submissions that can be none. Raises GraderError for a path
     that does not exist or is no kind of submission.
     """
-    finder = _Finder(course, frozenset(path.resolve() for path in exclude))
+    left_out = frozenset(path.resolve() for path in exclude)
+    finder = _Finder(course, left_out, [] if stray is None else stray)
     # The same place named twice (`subs/ subs/ana`) is one submission.
     by_place = {
         tuple(source.parent.resolve() / source.name for source in found.sources): found
@@ -204,6 +212,7 @@ def find_submissions(
 class _Finder:
     course: Course
     exclude: frozenset[Path]
+    stray: list[Path] = field(default_factory=list)  # files beside the submissions
 
     def below(self, path: Path) -> list[Found]:
         """The submissions of one path of the command line."""
@@ -226,33 +235,42 @@ class _Finder:
     def _in_top_folder(self, folder: Path) -> list[Found]:
         if self._is_submission(folder):
             return [Found(student_id(folder.name), "folder", (folder,))]
-        real, rest = self._children(folder, MAX_DEPTH)
+        real, rest, stray = self._children(folder, MAX_DEPTH)
         if not real and not rest:
+            there = f" Other files there: {_files(stray)}." if stray else ""
+            near = near_misses([path.name for path in stray], self.course.module_files)
             raise GraderError(
                 f"No submission was found in {folder}: expected folders or archives that hold "
                 f"{', '.join(sorted(self.course.module_files))}, or notebooks, at most "
-                f"{MAX_DEPTH} levels down."
+                f"{MAX_DEPTH} levels down.{there}{''.join(f' Note: {note}.' for note in near)}"
             )
         # A class may have one student so far: only a folder whose name says that it is the
         # homework, and not whose it is, makes the folder above it a submission.
         if len(real) == 1 and not rest and _is_named_as_homework(real[0].sources[0], folder):
             where = real[0].sources[0].relative_to(folder)
-            note = f"found in {where}/, the only submission in {folder.name}/"
+            note = tr(
+                "found in {where}/, the only submission in {folder}/",
+                where=where,
+                folder=folder.name,
+            )
             return [replace(real[0], student=student_id(folder.name), notes=(note,))]
+        self.stray.extend(stray)
         return sorted(real + rest, key=lambda found: str(found.sources[0]))
 
     def _in_readable_folder(self, folder: Path, depth: int) -> tuple[list[Found], str]:
         try:
-            return self._in_folder(folder, depth), self._expected()
+            names = [child.name for child in folder.iterdir() if not is_skipped(child.name)]
+            return self._in_folder(folder, depth), self._expected(names)
         except OSError as problem:
-            return [], f"The folder cannot be read ({problem.strerror})."
+            why = tr("The folder cannot be read ({problem}).", problem=problem.strerror)
+            return [], why
 
     def _in_folder(self, folder: Path, depth: int) -> list[Found]:
         """The submissions in a subfolder of a class: its own, several, or none."""
         name = student_id(folder.name)
         if self._is_submission(folder):
             return [Found(name, "folder", (folder,))]
-        real, _ = self._children(folder, depth) if depth > 0 else ([], [])
+        real, rest, stray = self._children(folder, depth) if depth > 0 else ([], [], [])
         if len(real) == 1:
             only = real[0]
             # Helper modules may lie beside a notebook: take its folder.
@@ -264,19 +282,22 @@ class _Finder:
             ]
         if _is_from_lms(folder.name):
             return [replace(found, student=name) for found in real]
+        if real:  # a section: whose the empty ones are is not known, but they are not passed over
+            self.stray.extend([*stray, *(nothing.sources[0] for nothing in rest)])
         return [
             found if found.kind == "folder" else replace(found, student=f"{name}_{found.student}")
             for found in real
         ]
 
-    def _children(self, folder: Path, depth: int) -> tuple[list[Found], list[Found]]:
-        """What a folder's entries hold: submissions, and entries with nothing to grade."""
-        real, rest, loose = [], [], {}
+    def _children(self, folder: Path, depth: int) -> tuple[list[Found], list[Found], list[Path]]:
+        """What a folder's entries hold: submissions, entries with nothing to grade, other files."""
+        real, rest, stray, loose = [], [], [], {}
         for child in sorted(folder.iterdir()):
             if is_skipped(child.name) or child.resolve() in self.exclude:
                 continue
             if child.is_symlink():
-                rest.append(_nothing(child, "It is a symbolic link, and links are not followed."))
+                why = tr("It is a symbolic link, and links are not followed.")
+                rest.append(_nothing(child, why))
             elif child.is_dir():
                 inner, reason = self._in_readable_folder(child, depth - 1)
                 real += inner
@@ -287,9 +308,11 @@ class _Finder:
             elif child.suffix == ".py" and self._is_loose_module(child.name):
                 loose.setdefault(student_id(child.name), []).append(child)
             elif child.suffix == ".py" or child.name.lower().endswith(UNREAD_SUFFIXES):
-                rest.append(_nothing(child, self._expected()))
+                rest.append(_nothing(child, self._expected([_original(child.name)])))
+            else:
+                stray.append(child)
         real += [Found(who, "modules", tuple(paths)) for who, paths in loose.items()]
-        return real, rest
+        return real, rest, stray
 
     def _file(self, path: Path) -> Found | None:
         if (stem := archive_stem(path.name)) is not None:
@@ -315,11 +338,42 @@ class _Finder:
             for name in self.course.module_files
         )
 
-    def _expected(self) -> str:
-        return (
-            f"It holds none of {', '.join(sorted(self.course.module_files))}, no notebook and no "
-            "zip or tar archive."
+    def _expected(self, names: Iterable[str]) -> str:
+        """What a place with files of these names lacks to be a submission, and what to do."""
+        holds_none = tr(
+            "It holds none of {files}, no notebook and no zip or tar archive.",
+            files=tr(", ").join(sorted(self.course.module_files)),
         )
+        return _told(holds_none, near_misses(names, self.course.module_files))
+
+
+def _original(name: str) -> str:
+    return module_name(name) if _is_from_lms(name) else name
+
+
+def passed_over(stray: list[Path]) -> str:
+    """A line on what lies beside the submissions and can be none."""
+    return tr(
+        "Beside the submissions and not looked at: {files}. What is somebody's work must be a "
+        "folder with it, a zip or tar archive, or a notebook.",
+        files=_files(stray),
+    )
+
+
+def _files(paths: list[Path]) -> str:
+    """`7 (a.pdf, b.docx, …)`."""
+    names = sorted(path.name for path in paths)
+    shown = [*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else [])]
+    return f"{len(names)} ({', '.join(shown)})"
+
+
+def _told(problem: str, near: list[str], notes: Iterable[str] = ()) -> str:
+    """What is missing, what was seen in its place, and what to do next."""
+    # In front, for tables show where a reason begins.
+    seen = "".join(tr("Note: {note}. ", note=note) for note in near)
+    told = "".join(tr(" Note: {note}.", note=note) for note in notes)
+    hand_in = tr(" Hand in these files, in a folder or a zip archive, or a notebook.")
+    return f"{seen}{problem}{told}{hand_in}"
 
 
 def _is_named_as_homework(submission: Path, above: Path) -> bool:
@@ -351,11 +405,16 @@ def _with_parents_where_repeated(found: Iterable[Found]) -> list[Found]:
         depth = _depth(submission)
         if len(others) > 1 and depth > min(map(_depth, others)):
             above = submission.sources[0].parent.name
-            note = f"another submission has the same id {submission.student}; both are graded"
+            note = _same_id(submission.student)
             name = student_id(f"{above}_{submission.student}")
             submission = replace(submission, student=name, notes=(*submission.notes, note))
         named.append(submission)
     return named
+
+
+def _same_id(name: str) -> str:
+    """The note that grader.policy.SAME_ID knows."""
+    return tr("another submission has the same id {name}; both are graded", name=name)
 
 
 def _depth(found: Found) -> int:
@@ -374,7 +433,7 @@ def _with_distinct_ids(found: Iterable[Found]) -> list[Found]:
             number = 2
             while f"{name}-{number}".casefold() in taken:
                 number += 1
-            note = f"another submission has the same id {name}; both are graded"
+            note = _same_id(name)
             submission = replace(
                 submission, student=f"{name}-{number}", notes=(*submission.notes, note)
             )
@@ -400,9 +459,12 @@ def prepare(
     if (root := _choose_root(contents.files, course, notes)) is not None:
         taken = _modules_of(root, contents.files, course, notes)
     else:
-        taken = _notebook_of(contents.files, course, notes)
+        near = near_misses([*contents.files, *contents.unread], course.module_files)
+        taken = _notebook_of(contents.files, course, notes, near)
     _refuse_too_much(taken)
     from_stubs = tuple(sorted(course.module_files - taken.keys()))
+    if root is not None:
+        notes += near_misses([*contents.files, *contents.unread], from_stubs)
     _lay_out(destination, taken, from_stubs, course)
     names = tuple(sorted(taken))
     return Prepared(destination, _hash(taken), names, from_stubs, (*found.notes, *notes))
@@ -412,12 +474,18 @@ def _refuse_too_much(taken: dict[str, bytes]) -> None:
     """NothingToGrade when a sandbox would not carry what was taken (see grader.sandbox)."""
     if len(taken) > MAX_MODULES:
         raise NothingToGrade(
-            f"It holds {len(taken)} modules and helper modules; at most {MAX_MODULES} are graded."
+            tr(
+                "It holds {n} modules and helper modules; at most {most} are graded.",
+                n=len(taken),
+                most=MAX_MODULES,
+            )
         )
     if sum(map(len, taken.values())) > MAX_TAKEN_BYTES:
         raise NothingToGrade(
-            f"Its code is larger than {MAX_TAKEN_BYTES // MIB} MiB together, the most that is "
-            "graded."
+            tr(
+                "Its code is larger than {n} MiB together, the most that is graded.",
+                n=MAX_TAKEN_BYTES // MIB,
+            )
         )
 
 
@@ -436,7 +504,9 @@ def read_submission(found: Found, limits: IntakeLimits) -> Contents:
         try:
             return _read_folder(found.sources[0], limits)
         except RecursionError:
-            raise NothingToGrade("Its folders lie too deep in one another to be read.") from None
+            raise NothingToGrade(
+                tr("Its folders lie too deep in one another to be read.")
+            ) from None
     if found.kind == "archive":
         return read_archive(found.sources[0], limits)
     contents = Contents(limits)
@@ -450,7 +520,9 @@ def _read_folder(folder: Path, limits: IntakeLimits) -> Contents:
     contents = Contents(limits)
 
     def unreadable(problem: OSError) -> None:
-        contents.notes.append(f"{Path(problem.filename).name}/ is unreadable ({problem.strerror})")
+        name = Path(problem.filename).name
+        note = tr("{folder}/ is unreadable ({problem})", folder=name, problem=problem.strerror)
+        contents.notes.append(note)
 
     for parent, folders, files in os.walk(folder, onerror=unreadable, followlinks=False):
         folders.sort()
@@ -458,14 +530,14 @@ def _read_folder(folder: Path, limits: IntakeLimits) -> Contents:
         for name in list(folders):
             link = (Path(parent) / name).is_symlink()
             if link and not is_skipped(name):
-                contents.notes.append(f"{inside / name} is a symbolic link and was ignored")
+                contents.notes.append(_link(inside / name))
             if link or is_skipped(name):
                 folders.remove(name)
         for name in sorted(files):
             contents.count_entry()
             if is_skipped(name):
                 continue
-            note_nested(contents, str(inside / name))
+            note_unread(contents, str(inside / name))
             if is_wanted(name):
                 _take_file(contents, (inside / name).as_posix(), Path(parent) / name)
     return contents
@@ -477,14 +549,20 @@ def _take_file(contents: Contents, name: str, path: Path) -> None:
         # Non-blocking, so that a FIFO cannot hang the grader; links are refused by the kernel.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as problem:
-        what = "is a symbolic link" if path.is_symlink() else f"is unreadable ({problem.strerror})"
-        contents.notes.append(f"{name} {what} and was ignored")
+        unreadable = tr(
+            "{file} is unreadable ({problem}) and was ignored", file=name, problem=problem.strerror
+        )
+        contents.notes.append(_link(name) if path.is_symlink() else unreadable)
         return
     with os.fdopen(descriptor, "rb") as file:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             contents.take(name, file.read)
         else:
-            contents.notes.append(f"{name} is not a plain file and was ignored")
+            contents.notes.append(tr("{file} is not a plain file and was ignored", file=name))
+
+
+def _link(name: object) -> str:
+    return tr("{file} is a symbolic link and was ignored", file=name)
 
 
 def _choose_root(files: dict[str, bytes], course: Course, notes: list[str]) -> PurePosixPath | None:
@@ -502,7 +580,10 @@ def _choose_root(files: dict[str, bytes], course: Course, notes: list[str]) -> P
         return len(root.parts), root.name != PACKAGE, -count[root], str(root)
 
     chosen, *others = sorted(count, key=preference)
-    notes += [f"modules in {other}/ were ignored: {chosen}/ is nearer" for other in others]
+    notes += [
+        tr("modules in {other}/ were ignored: {chosen}/ is nearer", other=other, chosen=chosen)
+        for other in others
+    ]
     return chosen
 
 
@@ -521,10 +602,10 @@ def _modules_of(
         elif not all(part.isidentifier() for part in (*path.parts[:-1], path.stem)):
             unusable.append(path.as_posix())
     if unusable:
-        shown = ", ".join(unusable[:5]) + (", …" if len(unusable) > 5 else "")
-        notes.append(f"not importable by their names, ignored: {shown}")
+        shown = tr(", ").join([*unusable[:5], *(["…"] if len(unusable) > 5 else [])])
+        notes.append(tr("not importable by their names, ignored: {files}", files=shown))
     if any(name.endswith(".ipynb") for name in files):
-        notes.append("the notebook was ignored: modules were handed in")
+        notes.append(tr("the notebook was ignored: modules were handed in"))
     return taken
 
 
@@ -542,16 +623,19 @@ def _is_helper(path: PurePosixPath, course: Course) -> bool:
     return all(part.isidentifier() for part in (*path.parts[:-1], path.stem))
 
 
-def _notebook_of(files: dict[str, bytes], course: Course, notes: list[str]) -> dict[str, bytes]:
-    """The notebook's cells and the helper modules beside it."""
+def _notebook_of(
+    files: dict[str, bytes], course: Course, notes: list[str], near: list[str]
+) -> dict[str, bytes]:
+    """The notebook's cells and the helper modules beside it; `near` is told where there is none."""
     notebooks = [PurePosixPath(name) for name in files if name.endswith(".ipynb")]
     notebooks = [path for path in notebooks if len(path.parent.parts) <= MAX_DEPTH]
     if not notebooks:
-        ignored = "".join(f" Note: {note}." for note in notes[:3])
-        raise NothingToGrade(
-            f"It holds none of {', '.join(sorted(course.module_files))} and no notebook, at most "
-            f"{MAX_DEPTH} levels down.{ignored}"
+        holds_none = tr(
+            "It holds none of {files} and no notebook, at most {depth} levels down.",
+            files=tr(", ").join(sorted(course.module_files)),
+            depth=MAX_DEPTH,
         )
+        raise NothingToGrade(_told(holds_none, near, notes[:3]))
 
     def preference(path: PurePosixPath) -> tuple:
         content = files[str(path)]
@@ -562,8 +646,12 @@ def _notebook_of(files: dict[str, bytes], course: Course, notes: list[str]) -> d
     parts = [path for path in notebooks if path.parent == chosen.parent and _part_of(path)]
     several = len(parts) > 1 and chosen in parts
     others = [other for other in others if not (several and other in parts)]
-    what = "the notebooks of the parts were" if several else f"{chosen} was"
-    notes += [f"the notebook {other} was ignored: {what} taken" for other in others]
+    notes += [
+        tr("the notebook {other} was ignored: the notebooks of the parts were taken", other=other)
+        if several
+        else tr("the notebook {other} was ignored: {chosen} was taken", other=other, chosen=chosen)
+        for other in others
+    ]
     if several:
         cells = _cells_of_parts(sorted(parts, key=_part_of), files, notes)
     else:

@@ -8,6 +8,7 @@ import json
 import re
 
 from grader.errors import NothingToGrade
+from grader.words import tr
 
 CELLS_FILE = "notebook_cells.json"
 NBFORMAT = 4
@@ -27,11 +28,13 @@ def code_cells(content: bytes) -> list[str]:
         if isinstance(cell, dict) and cell.get("cell_type") == "code"
     ]
     if not any(source.strip() for source in sources):
-        raise NothingToGrade("The notebook has no code cell with anything in it.")
+        raise NothingToGrade(tr("The notebook has no code cell with anything in it."))
     if sum(len(source.encode("utf-8", "surrogatepass")) for source in sources) > MAX_SOURCE_BYTES:
         raise NothingToGrade(
-            f"The notebook's code is larger than {MAX_SOURCE_BYTES // 1024} KiB, the most that is "
-            "read."
+            tr(
+                "The notebook's code is larger than {n} KiB, the most that is read.",
+                n=MAX_SOURCE_BYTES // 1024,
+            )
         )
     return sources
 
@@ -63,20 +66,26 @@ def _cells(content: bytes) -> list:
         notebook = json.loads(content)
     except (ValueError, RecursionError) as problem:
         raise NothingToGrade(
-            f"The notebook is not readable JSON ({str(problem)[:120]}). Expected a file saved by "
-            "Jupyter."
+            tr(
+                "The notebook is not readable JSON ({problem}). Expected a file saved by Jupyter.",
+                problem=str(problem)[:120],
+            )
         ) from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
-        raise NothingToGrade("The file is JSON but not a notebook: it names no nbformat.")
+        raise NothingToGrade(tr("The file is JSON but not a notebook: it names no nbformat."))
     if notebook["nbformat"] != NBFORMAT:
         # str() refuses absurdly long numbers, which JSON can hold.
-        found = notebook["nbformat"] if abs(notebook["nbformat"]) < 1000 else "unknown"
+        found = notebook["nbformat"] if abs(notebook["nbformat"]) < 1000 else tr("unknown")
         raise NothingToGrade(
-            f"The notebook has format {found}; expected format {NBFORMAT}. Open it in a current "
-            "Jupyter and save it again."
+            tr(
+                "The notebook has format {found}; expected format {expected}. Open it in a current "
+                "Jupyter and save it again.",
+                found=found,
+                expected=NBFORMAT,
+            )
         )
     if not isinstance(notebook.get("cells"), list):
-        raise NothingToGrade("The notebook has no list of cells.")
+        raise NothingToGrade(tr("The notebook has no list of cells."))
     return notebook["cells"]
 
 
@@ -85,5 +94,5 @@ def _source(source: object, number: int) -> str:
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str):
-        raise NothingToGrade(f"Cell {number} of the notebook has no readable source.")
+        raise NothingToGrade(tr("Cell {n} of the notebook has no readable source.", n=number))
     return source

@@ -12,6 +12,7 @@ from pathlib import Path
 from grader.archives import MIB, Contents, IntakeLimits
 from grader.errors import NothingToGrade
 from grader.intake import Found, read_submission
+from grader.words import tr
 
 
 def pack(found: Found, limits: IntakeLimits | None = None) -> Found:
@@ -48,10 +49,13 @@ def _archive(path: Path, limits: IntakeLimits) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NothingToGrade("The archive is not a plain file.")
+            raise NothingToGrade(tr("The archive is not a plain file."))
         content = file.read(limits.archive_bytes + 1)
     if len(content) > limits.archive_bytes:
         raise NothingToGrade(
-            f"The archive is larger than {limits.archive_bytes // MIB} MiB, the most that is read."
+            tr(
+                "The archive is larger than {n} MiB, the most that is read.",
+                n=limits.archive_bytes // MIB,
+            )
         )
     return content

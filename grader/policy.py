@@ -23,8 +23,10 @@ from grader.errors import GraderError
 from grader.policy_file import Attempts, Minimum, Policy, Strict
 from grader.record import SETTLED, State, SubmissionResult, TestResult, read_record
 from grader.submissions import DAY, Submission, read_submissions, student_key
+from grader.words import tr
 
 __all__ = [
+    "SAME_ID",
     "ClassScores",
     "PartScore",
     "Policy",
@@ -38,8 +40,12 @@ __all__ = [
     "student_view",
 ]
 
-# The words intake leaves in a record whose student's id was taken already.
-_SAME_ID = re.compile(r"another submission has the same id (?P<id>.+); both are graded")
+# The words intake leaves in a record whose student's id was taken already, in any language: the
+# run may have spoken another than what is said of it now.
+SAME_ID = re.compile(
+    r"(?:another submission has the same id |另一份提交的 id 也是 )(?P<id>.+?)"
+    r"(?:; both are graded|，两份都评了分)"
+)
 
 
 # ---------------------------------------------------------------------------------------- score
@@ -125,7 +131,7 @@ def score(
         fields |= {"raw": min(record.total, record.max_total), "max_points": record.max_total}
     if no_grade := _why_no_grade(record, parts):
         return Score(**fields, notes=(no_grade,))
-    notes = ["nothing gradable was handed in"] if record.state == "missing" else []
+    notes = [tr("nothing gradable was handed in")] if record.state == "missing" else []
     raw, most = fields["raw"], fields["max_points"]
     below, minimum_loss = _minimum(parts, raw, most, policy.minimum, notes)
     days_late, penalty = 0.0, 0.0
@@ -176,12 +182,13 @@ def _part_scores(record: SubmissionResult, policy: Policy) -> tuple[PartScore, .
 
 def _why_no_grade(record: SubmissionResult, parts: Iterable[PartScore]) -> str:
     if record.state not in SETTLED:
-        return "no grade: the grader failed on this submission; run `grader run` again"
+        return tr("no grade: the grader failed on this submission; run `grader run` again")
     untested = [str(part.part) for part in parts if part.max_points and not part.tests_max]
     if untested:
-        return (
-            f"no grade: the result has no test of part {', '.join(untested)}, for which the policy "
-            "gives points; run `grader run --regrade`"
+        return tr(
+            "no grade: the result has no test of part {parts}, for which the policy gives points; "
+            "run `grader run --regrade`",
+            parts=tr(", ").join(untested),
         )
     return ""
 
@@ -198,12 +205,19 @@ def _minimum(
         if reached < percent - 1e-9:
             below.append(number)
             notes.append(
-                f"part {number} reached {reached:.0f} % of its points, {percent:g} % needed"
+                tr(
+                    "part {part} reached {reached:.0f} % of its points, {percent:g} % needed",
+                    part=number,
+                    reached=reached,
+                    percent=percent,
+                )
             )
     if not below or rule.otherwise == "note":
         return tuple(below), 0.0
     loss = round(max(raw - most * rule.cap_percent / 100, 0.0), 6)
-    notes.append(f"so the total counts at most {rule.cap_percent:g} % of the maximum")
+    notes.append(
+        tr("so the total counts at most {percent:g} % of the maximum", percent=rule.cap_percent)
+    )
     return tuple(below), loss
 
 
@@ -219,12 +233,12 @@ def _lateness(
     """(days late, points taken off)."""
     if submitted_at is None:
         if policy.has_late_rule:
-            marked = "; its name says LATE" if "_LATE_" in record.source else ""
-            notes.append(f"no submission time known: no late penalty applied{marked}")
+            marked = tr("; its name says LATE") if "_LATE_" in record.source else ""
+            notes.append(tr("no submission time known: no late penalty applied") + marked)
         return 0.0, 0.0
     rule, due = policy.late, policy.due_date(student)
     if student_key(student) in policy.due_of:
-        notes.append(f"extension until {due:%Y-%m-%d %H:%M} UTC")
+        notes.append(tr("extension until {moment} UTC", moment=f"{due:%Y-%m-%d %H:%M}"))
     late_by = submitted_at - due
     if late_by <= timedelta(minutes=rule.grace_minutes):
         return 0.0, 0.0
@@ -232,23 +246,33 @@ def _lateness(
     last = policy.drop_dead_date(student)
     if last is not None and submitted_at > last:
         notes.append(
-            f"{days_text(days)} late, after the last date {last:%Y-%m-%d %H:%M} UTC: 0 points"
+            tr(
+                "{time} late, after the last date {moment} UTC: 0 points",
+                time=days_text(days),
+                moment=f"{last:%Y-%m-%d %H:%M}",
+            )
         )
         return days, left
     started = -(-late_by // DAY)  # timedelta's floor division is exact
     percent = min(started * rule.percent_per_day, rule.cap_percent)
     penalty = round((left if rule.percent_of == "score" else most) * percent / 100, 6)
     penalty = min(penalty, left)
-    of = "the score" if rule.percent_of == "score" else "the maximum"
-    notes.append(f"{days_text(days)} late: {percent:g} % of {of} taken off")
+    notes.append(
+        tr(
+            "{time} late: {percent:g} % of {of} taken off",
+            time=days_text(days),
+            percent=percent,
+            of=tr("the score") if rule.percent_of == "score" else tr("the maximum"),
+        )
+    )
     return days, penalty
 
 
 def days_text(days: float) -> str:
     """`40 minutes`, `5.2 hours`, `1.3 days`."""
     if days < 1 / 24:
-        return f"{math.ceil(days * 24 * 60)} minutes"
-    return f"{days * 24:.1f} hours" if days < 1 else f"{days:.1f} days"
+        return tr("{n} minutes", n=math.ceil(days * 24 * 60))
+    return tr("{n:.1f} hours", n=days * 24) if days < 1 else tr("{n:.1f} days", n=days)
 
 
 def _sum(values: Iterable[float]) -> float:
@@ -315,7 +339,7 @@ def score_class(
         attempts = by_student.setdefault(student_key(known.student), _Attempts(known.student))
         attempts.scores.append(scored)
         for note in record.notes:
-            if match := _SAME_ID.fullmatch(note):
+            if match := SAME_ID.fullmatch(note):
                 same_id.setdefault(student_key(match["id"]), set()).add(record.student)
     if not by_student and not problems:
         raise GraderError(
@@ -325,11 +349,11 @@ def score_class(
     chosen = [_chosen(attempts, policy.attempts, problems) for attempts in by_student.values()]
     chosen = _told_apart(chosen, same_id, problems)
     problems += [
-        f"{submissions[key].name}: in the submissions file, but without a result."
+        tr("{name}: in the submissions file, but without a result.", name=submissions[key].name)
         for key in sorted(unused)
     ]
     problems += [
-        f"{key}: has an extension, but no result."
+        tr("{name}: has an extension, but no result.", name=key)
         for key in sorted(policy.due_of.keys() - by_student.keys())
     ]
     chosen.sort(key=lambda found: (found.student.casefold(), found.student))
@@ -355,8 +379,8 @@ def read_records(results: Path, problems: list[str] | None = None) -> Iterator[S
         if record is not None:
             yield record
         elif problems is not None:
-            why = why.removesuffix("; graded anew").removeprefix("an earlier ")
-            problems.append(f"{why}; run `grader run` again to replace it.")
+            why = why.removesuffix(tr("; graded anew")).removeprefix(tr("an earlier "))
+            problems.append(tr("{why}; run `grader run` again to replace it.", why=why))
 
 
 def _chosen(attempts: _Attempts, rule: Attempts, problems: list[str]) -> Score:
@@ -369,22 +393,33 @@ def _chosen(attempts: _Attempts, rule: Attempts, problems: list[str]) -> Score:
     notes = []
     if len(graded) < len(scores):
         failed = [scored.submission for scored in scores if scored.final is None]
-        notes.append(f"not counted, for they have no grade: {', '.join(failed)}")
+        names_of = tr(", ").join(failed)
+        notes.append(tr("not counted, for they have no grade: {names}", names=names_of))
     if rule == "last":
         undated = [scored.submission for scored in scores if scored.submitted_at is None]
         if undated:
             problems.append(
-                f"{attempts.student}: which of {', '.join(names)} is the last is not known, for "
-                f"{', '.join(undated)} has no submission time; no grade is given."
+                tr(
+                    "{student}: which of {names} is the last is not known, for {undated} has no "
+                    "submission time; no grade is given.",
+                    student=attempts.student,
+                    names=tr(", ").join(names),
+                    undated=tr(", ").join(undated),
+                )
             )
-            notes.append("no grade: which attempt is the last is not known")
+            notes.append(tr("no grade: which attempt is the last is not known"))
             update = {"final": None, "notes": tuple(notes), "attempts": names}
             return scores[0].model_copy(update=update)
         # The last attempt counts even if the grader failed on it: then there is no grade yet.
         best = max(scores, key=lambda scored: (scored.submitted_at, scored.submission))
     else:
         best = max(graded, key=lambda scored: scored.final) if graded else scores[0]
-    notes.insert(0, f"{rule} of {len(scores)} attempts: {best.submission}")
+    n, name = len(scores), best.submission
+    chosen = {
+        "best": tr("best of {n} attempts: {name}", n=n, name=name),
+        "last": tr("last of {n} attempts: {name}", n=n, name=name),
+    }
+    notes.insert(0, chosen[rule])
     return best.model_copy(update={"notes": (*notes, *best.notes), "attempts": names})
 
 
@@ -402,8 +437,11 @@ def _told_apart(
             continue
         group = sorted(scored.submission for scored in left)
         problems.append(
-            f"{', '.join(group)}: submissions of the same id, each scored by itself. Say whose "
-            "they are in a CSV file (submission,student,submitted_at) given with --submitted."
+            tr(
+                "{names}: submissions of the same id, each scored by itself. Say whose they are in "
+                "a CSV file (submission,student,submitted_at) given with --submitted.",
+                names=tr(", ").join(group),
+            )
         )
         for name in group:
             others.setdefault(name, set()).update(set(group) - {name})
@@ -411,7 +449,7 @@ def _told_apart(
         scored.model_copy(
             update={
                 "repeated": tuple(sorted(others[scored.submission])),
-                "notes": (*scored.notes, "another submission has the same id"),
+                "notes": (*scored.notes, tr("another submission has the same id")),
             }
         )
         if scored.submission in others

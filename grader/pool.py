@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -20,7 +21,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from multiprocessing import connection, forkserver, get_context, parent_process
 from pathlib import Path
@@ -40,6 +41,7 @@ from grader.record import (
     remove_drafts,
 )
 from grader.slots import hold_slot
+from grader.words import speak, spoken, tr
 
 PRELOAD = ("numpy", "pytest", "hypothesis", "grader.warm", "grader.pool", "grader.cli")
 LOCK_NAME = ".grader.lock"
@@ -70,6 +72,8 @@ class Grading:
     limits: Any = None
     regrade: bool = False
     deadline_s: float = 300.0  # for all of one submission, far beyond the budgets inside
+    # Of the messages in the records; None: by each machine's locale.
+    language: str | None = None
 
 
 @dataclass(frozen=True)
@@ -295,12 +299,15 @@ def _finish(child: _Running, grading: Grading) -> Summary:
     # A complete result counts even if its process failed to end well afterwards.
     result, kept = _result_of(child)
     if result is None:
-        reason = (
-            f"The grader stopped this submission after {grading.deadline_s:.0f} s: neither result "
-            "nor error by then."
-            if was_running
-            else f"The grader's process for this submission {_how_it_ended(exitcode)}."
-        )
+        if was_running:
+            reason = tr(
+                "The grader stopped this submission after {n:.0f} s: neither result nor error by "
+                "then.",
+                n=grading.deadline_s,
+            )
+        else:
+            how = _how_it_ended(exitcode)
+            reason = tr("The grader's process for this submission {how}.", how=how)
         result = error_result(child.found, grading, reason, seconds, tail=_tail(child.work / _LOG))
     summary = keep(result, kept, grading)
     shutil.rmtree(child.work, ignore_errors=True)
@@ -339,13 +346,13 @@ def _stop(child: _Running) -> None:
 
 def _how_it_ended(exitcode: int | None) -> str:
     if exitcode is None or exitcode >= 0:
-        return f"ended without a result (exit code {exitcode})"
+        return tr("ended without a result (exit code {code})", code=exitcode)
     try:
         name = signal.Signals(-exitcode).name
     except ValueError:
         name = f"signal {-exitcode}"
-    hint = "; the machine may be short of memory" if -exitcode == signal.SIGKILL else ""
-    return f"was killed by {name}{hint}"
+    hint = tr("; the machine may be short of memory") if -exitcode == signal.SIGKILL else ""
+    return tr("was killed by {name}", name=name) + hint
 
 
 def _tail(path: Path) -> str:
@@ -393,6 +400,10 @@ def summarise(result: SubmissionResult, kept: bool = False) -> Summary:
     )
 
 
+# How the line begins that says where, in the languages of messages.
+_WHERE = ("first wrong", "第一处错误")
+
+
 def _first_problem(result: SubmissionResult) -> str:
     if result.state in ("missing", "error"):
         return result.reason
@@ -404,10 +415,11 @@ def _first_problem(result: SubmissionResult) -> str:
     if not failing:
         return ""
     first = failing[0]
-    lines = first.message.strip().splitlines() or [first.state.replace("_", " ")]
+    lines = first.message.strip().splitlines() or [spoken(first.state.replace("_", " "))]
     # Where it goes wrong says more than that shape and dtype are right.
-    words = next((line for line in lines if line.startswith("first wrong")), lines[0])
-    return f"{first.section} {words}"
+    words = next((line for line in lines if line.startswith(_WHERE)), lines[0])
+    # A stub names its own section.
+    return words if re.match(r"\d+\.\d+ ", words) else f"{first.section} {words}"
 
 
 # ---------------------------------------------------------------------------------------- child
@@ -416,6 +428,7 @@ def _first_problem(result: SubmissionResult) -> str:
 def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
     """Grade one submission and leave the result in `work`."""
     _detach(work)
+    speak(grading.language)
     started = time.monotonic()
     try:
         with hold_slot(slot) as slot_of_machine:
@@ -424,7 +437,8 @@ def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
         traceback.print_exc()
         is_sentence = isinstance(problem, GraderError) or type(problem).__name__ in _SENTENCES
         words = str(problem)[:1000]
-        reason = words if is_sentence else f"The grader failed: {type(problem).__name__}: {words}"
+        kind = type(problem).__name__
+        reason = words if is_sentence else tr("The grader failed: {what}", what=f"{kind}: {words}")
         seconds = time.monotonic() - started
         result, kept = error_result(found, grading, reason, seconds, _tail(work / _LOG)), False
     draft = work / "draft.json"
@@ -475,6 +489,7 @@ def grade_one(
         state="partial" if unfinished else "graded",
         tests=outcome.tests,
         sandbox_tier=outcome.tier,
+        limits=asdict(grading.limits) if grading.limits else {},
         seconds=time.monotonic() - started,
         notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [note])),
         output_tail=outcome.worker_notes or "",
@@ -501,7 +516,8 @@ def _earlier(grading: Grading, fields: dict) -> tuple[SubmissionResult | None, s
 def _stub_note(prepared) -> list[str]:
     if not prepared.from_stubs or "notebook_cells.json" in prepared.taken:
         return []
-    return [f"not handed in, graded as unfinished: {', '.join(prepared.from_stubs)}"]
+    files = tr(", ").join(prepared.from_stubs)
+    return [tr("not handed in, graded as unfinished: {files}; hand in what is done", files=files)]
 
 
 def _blank_tests(grading: Grading) -> Sequence[Any]:

@@ -20,6 +20,8 @@ from pydantic import (
     model_validator,
 )
 
+from grader.words import tr
+
 SCHEMA_VERSION = 1
 MAX_MESSAGE = 4_000
 MAX_NOTE = 400
@@ -56,6 +58,7 @@ Note = Annotated[str, _bounded(MAX_NOTE)]
 Tail = Annotated[str, _bounded(MAX_TAIL, keep_end=True)]
 Text = Annotated[str, _bounded(MAX_TEXT)]
 Steps = Annotated[tuple[float, ...], Field(max_length=MAX_STEPS)]
+Limits = Annotated[dict[Name, int | float], Field(max_length=32)]
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -138,6 +141,8 @@ class SubmissionResult(_Strict):
     max_total: Points = 0.0
     seconds: float = 0.0
     sandbox_tier: str = ""
+    # What the submission might use (grader.sandbox.limits); empty where nothing of it ran.
+    limits: Limits = {}
     graded_at: AwareDatetime
     notes: tuple[Note, ...] = ()
     output_tail: Tail = ""  # what the submission printed: for the instructor only
@@ -162,7 +167,7 @@ def make_result(*, tests: Sequence[TestResult] = (), notes: Sequence[str] = (), 
     notes = tuple(notes)
     if len(notes) > MAX_NOTES:
         dropped = len(notes) - MAX_NOTES + 1
-        notes = (*notes[: MAX_NOTES - 1], f"… and {dropped} more notes")
+        notes = (*notes[: MAX_NOTES - 1], tr("… and {n} more notes", n=dropped))
     return SubmissionResult(
         tests=tests,
         notes=notes,
@@ -243,16 +248,21 @@ def read_record(folder: Path, student: str) -> tuple[SubmissionResult | None, st
     except FileNotFoundError:
         return None, ""
     except OSError as problem:
-        return None, f"an earlier {path.name} could not be read ({problem.strerror}); graded anew"
+        return None, _refused(path, tr("could not be read ({problem})", problem=problem.strerror))
     if content is None:
-        return None, f"an earlier {path.name} is not a plain file of sensible size; graded anew"
+        return None, _refused(path, tr("is not a plain file of sensible size"))
     try:
         result = SubmissionResult.model_validate_json(content)
     except (ValidationError, RecursionError):
-        return None, f"an earlier {path.name} {_why_refused(content)}; graded anew"
+        return None, _refused(path, _why_refused(content))
     if result.student != student:
-        return None, f"an earlier {path.name} belongs to another student; graded anew"
+        return None, _refused(path, tr("belongs to another student"))
     return result, ""
+
+
+def _refused(path: Path, why: str) -> str:
+    # grader.policy takes the words around it off again.
+    return tr("an earlier ") + f"{path.name} {why}" + tr("; graded anew")
 
 
 class _Version(BaseModel):
@@ -265,9 +275,10 @@ def _why_refused(content: bytes) -> str:
     except (ValidationError, RecursionError):
         version = SCHEMA_VERSION
     if version == SCHEMA_VERSION:
-        return "is damaged or not the grader's"
-    age = "an older" if version < SCHEMA_VERSION else "a newer"
-    return f"was written by {age} grader"
+        return tr("is damaged or not the grader's")
+    if version < SCHEMA_VERSION:
+        return tr("was written by an older grader")
+    return tr("was written by a newer grader")
 
 
 def read_bounded(path: Path) -> bytes | None:

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from grader import wire
+from grader import import_words, wire
 from grader.sandbox import Limits, SandboxUnavailable, WorkerProcess
 from grader.wire import UnsupportedArray
+from grader.words import tr
 
 __all__ = [
     "BudgetExhausted",
@@ -199,7 +200,8 @@ class Channel:
         return True
 
     def _died(self) -> None:
-        raise WorkerDied(self._worker.exit_reason() or "the process closed its side of the pipe")
+        how = self._worker.exit_reason()
+        raise WorkerDied(how or tr("the process closed its side of the pipe"))
 
 
 class Output:
@@ -261,7 +263,7 @@ class RemoteObject:
 
     def described(self) -> str:
         """For messages to students (see assignment.harness.compare)."""
-        return f"something of type {self._type_name}"
+        return tr("something of type {name}", name=self._type_name)
 
     def __del__(self) -> None:
         self._student._release(self)
@@ -312,6 +314,7 @@ class RemoteStudent:
         self._given_up: dict[str, SubmissionProblem] = {}
         self._strikes: Counter[str] = Counter()
         self._spent = 0.0
+        self._allowed = self._limits.total_seconds
         self._free: list[int] = []
         self.last_call_mutated: list[str] = []
         self.tier: str = sandbox.tier
@@ -327,9 +330,13 @@ class RemoteStudent:
             raise KeyError(f'no file is mapped as "{name}"; there are: {sorted(self._mapped)}')
         return Mapped(name)
 
-    def begin_test(self, nodeid: str) -> None:
-        """Forget the problem of the test before; the next call starts a worker if none is left."""
+    def begin_test(self, nodeid: str, share: float = 1.0) -> None:
+        """Forget the problem of the test before; the next call starts a worker if none is left.
+
+        Until the next test no more than this share of the submission's time is used up.
+        """
         self._problem = None
+        self._allowed = share * self._limits.total_seconds
         self.last_call_mutated = []
 
     def output_tail(self, count: int = 4000) -> str:
@@ -366,7 +373,8 @@ class RemoteStudent:
         label = f"{target._type_name}.{name}"
         result = self._ask(label, self._about(target, "method", attr=name), args, kwargs)
         if self.last_call_mutated:
-            raise AssertionError(f"{label} changed its input {self.last_call_mutated[0]}")
+            changed = self.last_call_mutated[0]
+            raise AssertionError(tr("{call} changed its input {name}", call=label, name=changed))
         return result
 
     def _invoke(self, target: RemoteObject, args: tuple, kwargs: dict) -> Any:
@@ -390,7 +398,7 @@ class RemoteStudent:
     def _about(self, target: RemoteObject, op: str, **more: str) -> dict:
         if target._generation != self._generation or self._worker is None:
             raise self._problem or WorkerDied(
-                f"the worker that held this {target._type_name} was stopped"
+                tr("the worker that held this {kind} was stopped", kind=target._type_name)
             )
         return {"op": op, "h": target._number, **more}
 
@@ -420,7 +428,7 @@ class RemoteStudent:
         if self._worker is None:
             self._start()
         message["free"], self._free = self._free, []
-        left = self._limits.total_seconds - self._spent
+        left = self._allowed - self._spent
         seconds = min(self._limits.call_seconds, left)
         started = time.monotonic()
         try:
@@ -431,10 +439,12 @@ class RemoteStudent:
             if seconds == left:
                 raise self._exhausted() from None
             raise WorkerTimeout(
-                f"{label} did not return within {seconds:.3g} s (stopped)"
+                tr("{call} did not return within {n:.3g} s (stopped)", call=label, n=seconds)
             ) from None
         except WorkerDied as problem:
-            raise WorkerDied(f"{label} ended the program: {problem}") from None
+            raise WorkerDied(
+                tr("{call} ended the program: {how}", call=label, how=problem)
+            ) from None
         except ProtocolViolation as problem:
             raise ProtocolViolation(f"{label}: the program {problem}") from None
         finally:
@@ -444,12 +454,16 @@ class RemoteStudent:
         known = self._problem or self._given_up.get(label) or self._given_up.get(EVERYTHING)
         if known is not None:
             raise type(known)(*known.args)
-        if self._spent >= self._limits.total_seconds:
+        if self._spent >= self._allowed:
             raise self._exhausted()
 
     def _exhausted(self) -> BudgetExhausted:
-        total = self._limits.total_seconds
-        return BudgetExhausted(f"the submission has used its {total:g} s for all calls (stopped)")
+        n = self._allowed
+        if n < self._limits.total_seconds:
+            words = tr("the submission has used its {n:g} s for public tests (stopped)", n=n)
+        else:
+            words = tr("the submission has used its {n:g} s for all calls (stopped)", n=n)
+        return BudgetExhausted(words)
 
     def _record(self, label: str, problem: SubmissionProblem) -> SubmissionProblem:
         self._stop()
@@ -459,7 +473,8 @@ class RemoteStudent:
             self._given_up[label] = problem
         if self._strikes.total() >= self._max_strikes:
             # One slow function under many names would use up the time of a whole class.
-            self._given_up[EVERYTHING] = type(problem)(f"no more calls are made, for {problem}")
+            words = tr("no more calls are made, for {problem}", problem=problem)
+            self._given_up[EVERYTHING] = type(problem)(words)
         return problem
 
     # --- values ----------------------------------------------------------------------------------
@@ -492,8 +507,13 @@ class RemoteStudent:
             return IS_METHOD
         if type(reply.get("too_large")) is int:
             raise OutputTooLarge(
-                f"returned {reply['too_large'] >> 20} MiB or more than {wire.MAX_VALUES} values; "
-                f"at most {self._limits.frame_mib} MiB can be returned"
+                tr(
+                    "returned {n} MiB or more than {values} values; at most {most} MiB can be "
+                    "returned",
+                    n=reply["too_large"] >> 20,
+                    values=wire.MAX_VALUES,
+                    most=self._limits.frame_mib,
+                )
             )
         raise student_exception(reply.get("error"))
 
@@ -565,6 +585,8 @@ def student_exception(report: Any) -> Exception:
     if not all(type(x) is str for x in (name, message, where)) or type(bases) is not list:
         raise wire.WireError("an error report was expected")
     name, message = wire.clean_text(name, 100), wire.clean_text(message)
+    if name == ImportError.__name__:
+        message = import_words.in_words(message)
     error = _builtin_exception(name, message) or _own_exception(name, message, bases)
     error.student_where = wire.clean_text(where, 200)
     return error

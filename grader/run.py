@@ -3,7 +3,7 @@
 import contextlib
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ from rich.console import Console
 from grader.changes import mixed_class, tell_after_run
 from grader.disk import disk_as_sentence
 from grader.errors import GraderError, Interrupted
-from grader.intake import Course, find_submissions
+from grader.intake import Course, find_submissions, passed_over
 from grader.pool import Grading, Summary, grade_all, results_lock, run_began_ns, usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, load_limits
 from grader.seeds import Secret, load_secret, require_secret
 from grader.shards import Shard, manifest_of, write_manifest
 from grader.table import console_for_people, counts_sentence, print_class, say, with_progress
+from grader.words import language, tr
 
 _NO_SANDBOX = (
     "WARNING: no sandbox. The submissions run with all your rights: they can read and delete your "
@@ -56,7 +57,8 @@ def grade_class(
     bounds = load_limits(limits)
     course = Course.load()
     results_folders = [out, *(shard.all_folders(out) if shard else ())]
-    found = whole_class = find_submissions(paths, course, exclude=results_folders)
+    stray: list[Path] = []
+    found = whole_class = find_submissions(paths, course, results_folders, stray)
     if not found:
         raise GraderError("There is nothing to grade. Name at least one submission.")
     if shard:
@@ -75,23 +77,39 @@ def grade_class(
             grade, where = _on_cluster(client, grading, _recipe(secret, grading), jobs)
         else:
             jobs = _jobs(jobs, bounds, len(found))
-            grade, where = partial(grade_all, jobs=jobs), f"{jobs} at once, sandbox: {tier}"
+            grade = partial(grade_all, jobs=jobs)
+            where = tr("{n} at once, sandbox: {tier}", n=jobs, tier=tier)
         if shard:
             hash_and_version = (grading.suite_hash, grading.suite_version)
             write_manifest(out, manifest_of(shard, whole_class, *hash_and_version))
-            where = f"shard {shard} of {len(whole_class)}, {where}"
+            of = tr("shard {shard} of {n}", shard=shard, n=len(whole_class))
+            where = tr("{shard}, {where}", shard=of, where=where)
         if not quiet:
-            noun = "submission" if len(found) == 1 else "submissions"
-            say(console, f"{len(found)} {noun}, {where}, {_model_words(grading)}")
+            n = len(found)
+            counted = tr("1 submission") if n == 1 else tr("{n} submissions", n=n)
+            model = _model_words(grading)
+            line = tr(
+                "{submissions}, {where}, {model}", submissions=counted, where=where, model=model
+            )
+            say(console, line)
         summaries = _grade(found, grading, grade, console, quiet) if found else []
         if not quiet:
             print_class(summaries, console)
             say(console, counts_sentence(summaries))
-            say(console, f"Results: {out}/")
+            if stray:
+                say(console, passed_over(stray))
+            say(console, tr("Results: {folder}/", folder=out))
         # With the lock still held: a grader killed before this is told leaves it to the next.
         students = {submission.student for submission in found}
         tell_after_run(
-            out, students, grading.suite_hash, run_began_ns(out), console, _complain, quiet
+            out,
+            students,
+            grading.suite_hash,
+            asdict(bounds),
+            run_began_ns(out),
+            console,
+            _complain,
+            quiet,
         )
         _warn_of_edited_suite(grading, secret)
     return summaries
@@ -141,7 +159,13 @@ def _on_cluster(
     machines = len({worker.host for worker in workers})
     tiers = ", ".join(sorted({worker.tier for worker in workers}))
     grade = partial(grade_on_cluster, client=client, recipe=recipe, at_once=jobs)
-    return grade, f"workers: {len(workers)} on {machines} machine(s), sandbox: {tiers}"
+    where = tr(
+        "workers: {n} on {machines} machine(s), sandbox: {tiers}",
+        n=len(workers),
+        machines=machines,
+        tiers=tiers,
+    )
+    return grade, where
 
 
 def _warn_of_edited_suite(grading: Grading, secret: Secret) -> None:
@@ -189,13 +213,14 @@ def _grading(
         limits=limits,
         regrade=regrade,
         deadline_s=_deadline_s(limits),
+        language=language(),
     )
 
 
 def _model_words(grading: Grading) -> str:
     """The real model's tests add points, so a class should be graded with or without, not both."""
     there = getattr(grading.suite, "real_model", None) is not None
-    return "with the real model" if there else "without the real model"
+    return tr("with the real model") if there else tr("without the real model")
 
 
 def _deadline_s(limits: Limits) -> float:

@@ -25,17 +25,24 @@ def student_key(name: str) -> str:
     return student_id(name).casefold()
 
 
+def read_file(path: Path, what: str, most: int = MAX_BYTES) -> bytes:
+    """A file of at most so many bytes; `what` names it in the GraderError about it."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as problem:
+        raise GraderError(f"The {what} file {path} cannot be read: {problem.strerror}.") from None
+    if len(content) > most:
+        raise GraderError(
+            f"The {what} file {path} is larger than {most >> 20} MiB, so it is something else."
+        )
+    return content
+
+
 def read_text(path: Path, what: str) -> str:
     """A small UTF-8 file; `what` names it in the GraderError about it."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as problem:
-        raise GraderError(f"The {what} file {path} cannot be read: {problem.strerror}.") from None
-    if len(content) > MAX_BYTES:
-        raise GraderError(f"The {what} file {path} is larger than 4 MiB, so it is something else.")
-    try:
-        return content.decode("utf-8-sig")
+        return read_file(path, what).decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise GraderError(
             f"The {what} file {path} is not UTF-8 (byte {problem.start}). Save it as UTF-8."
@@ -52,7 +59,7 @@ def _rows(path: Path, what: str, needed: str, known: Sequence[str]) -> Iterator[
         if needed not in header or extra or len(set(header)) < len(header):
             raise GraderError(
                 f"The first line of {path} is {','.join(header)!r}; expected the columns "
-                f"{', '.join(known)}, of which `{needed}` must be there."
+                f"{', '.join(known)}, of which `{needed}` must be there.{_separated(header)}"
             )
         for row in rows:
             cells = [cell.strip() for cell in row]
@@ -65,6 +72,17 @@ def _rows(path: Path, what: str, needed: str, known: Sequence[str]) -> Iterator[
             yield rows.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as problem:
         raise GraderError(f"{path}, line {rows.line_num}: not valid CSV ({problem}).") from None
+
+
+def _separated(header: list[str]) -> str:
+    """A hint where a spreadsheet has saved with another sign than the comma."""
+    for sign, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and sign in header[0]:
+            return (
+                f" Its cells are separated by {name}: save it with commas (in a spreadsheet, CSV "
+                f"with the comma as separator), or replace the {name}."
+            )
+    return ""
 
 
 def _read_moment(path: Path, line: int, text: str, late: Late) -> datetime:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,8 +25,9 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 import assignment
 import reference_model
-from assignment.harness import plugin, told
+from assignment.harness import draws, plugin, told
 from assignment.harness.cases import GOLDEN_FILE, Cases, load_cases
+from assignment.harness.exercises import ANSWERS_FILE
 from assignment.harness.outcome import FAILED, Outcome
 from assignment.harness.parts import GIVEN_FILES
 from assignment.harness.points import grading_of
@@ -39,6 +40,7 @@ from .record import DiagnosisRecord, TestResult
 from .remote import BudgetExhausted, RemoteStudent
 from .sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
 from .seeds import derive_seed
+from .words import language, tr
 
 SUITE_VERSION = "1"
 
@@ -58,6 +60,11 @@ UNUSED_PLUGINS = (
     "warnings",
 )
 
+# Of a submission's time, what the public tests may use. They run first and take three quarters of
+# it in right code; a slow submission then loses the last tests of both kinds, and not all hidden
+# ones with the points of their public twins.
+PUBLIC_SHARE = 0.75
+
 HIDDEN_TESTS = Path(__file__).parent / "hidden"
 PUBLIC_TESTS = Path(assignment.__file__).parent
 
@@ -69,12 +76,14 @@ class Suite:
     Attributes:
         hidden_cases: a file only this user can read, removed by `close`.
         hash: changes when anything changes that could change a result.
+        draws: what the examples of tests without cases are drawn by, see `seed_of`.
         blank_tests: every test without points, what a student who handed in nothing gets.
     """
 
     hidden_cases: Path
     real_model: real_model.RealModel | None
     hash: str
+    draws: bytes = field(default=b"", repr=False)
     blank_tests: tuple[TestResult, ...] = ()
 
     @classmethod
@@ -101,7 +110,8 @@ class Suite:
         hidden_cases = folder / "cases.safetensors"
         seed = derive_seed(secret, SUITE_VERSION, "cases")
         hidden_cases.write_bytes(golden.to_bytes(golden.make_cases(seed, with_hidden=True)))
-        suite = cls(hidden_cases, model, suite_hash(secret, model is not None))
+        draws_key = derive_seed(secret, SUITE_VERSION, "draws").to_bytes(8, "big")
+        suite = cls(hidden_cases, model, suite_hash(secret, model is not None), draws_key)
         return replace(suite, blank_tests=tuple(collect(suite)))
 
     def close(self) -> None:
@@ -111,6 +121,10 @@ class Suite:
     def hash_now(self, secret: bytes) -> str:
         """The hash of the files as they are on disk by now."""
         return suite_hash(secret, self.real_model is not None)
+
+    def seed_of(self, test: str) -> int:
+        """What a test draws its own examples by: unknown to students, the same for all."""
+        return derive_seed(self.draws, SUITE_VERSION, test)
 
     @property
     def case_sets(self) -> dict[str, Cases]:
@@ -154,9 +168,12 @@ def _sources() -> list[Path]:
         *(PUBLIC_TESTS / name for name in GIVEN_FILES if (PUBLIC_TESTS / name).exists()),
         *sorted(carry.SOLUTION.glob("*.py")),
         GOLDEN_FILE,
+        ANSWERS_FILE,
         *sorted(HIDDEN_TESTS.glob("*.py")),
         *sorted((Path(__file__).parent / "cases").glob("*.py")),
         *sorted(reference.glob("*.py")),
+        *sorted((reference / "accounting").glob("*.py")),
+        *sorted((reference / "word2vec").glob("*.py")),
     ]
 
 
@@ -204,6 +221,7 @@ def _texts(suite: Suite, remote: RemoteStudent, results: list[TestResult]) -> tu
         return "", ""
     if "failed" not in states:
         return "", text.expected
+    remote.close()  # the words that come must be of a worker that has seen nothing hidden
     remote.begin_test("text")
     params = remote.mapped_params(real_model.MAPPED_NAME)
     return text.of(remote, suite.real_model.config, params), text.expected
@@ -234,6 +252,8 @@ def _run_to_end(session: GradingSession) -> None:
         raise session.problem
     if exit_code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         raise GraderError(f"pytest ended with {exit_code!r}; see the harness log")
+    collected = {test_name(item): place for place, item in enumerate(session.items)}
+    session.results.sort(key=lambda result: collected[result.id])
 
 
 def _run_again(
@@ -274,7 +294,7 @@ def _unless_twin_failed(result: TestResult, passed: set[str]) -> TestResult:
     twin = result.id.replace("[public", "[hidden")
     if twin == result.id or result.state != "passed" or twin in passed:
         return result
-    message = "right on the public case and wrong on a hidden one of the same kind"
+    message = tr("right on the public case and wrong on a hidden one of the same kind")
     return result.model_copy(update={"state": "failed", "points": 0.0, "message": message})
 
 
@@ -311,6 +331,7 @@ def _run_pytest(session: GradingSession, *options: str) -> int:
         *(f"-pno:{name}" for name in UNUSED_PLUGINS),
         "--capture=no",
         "--assert=plain",
+        f"--lang={language()}",  # else the plugin would choose anew, by the locale
         *options,
         str(PUBLIC_TESTS),
         str(HIDDEN_TESTS),
@@ -350,6 +371,7 @@ class GradingSession:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if self._wanted(item)]
         self.items = list(items)
+        items.sort(key=_turn)
         if self.backend is None:
             self.results = [_result_of(item, outcome=None) for item in items]
 
@@ -367,11 +389,15 @@ class GradingSession:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        self.backend.remote.begin_test(item.nodeid)
+        remote = self.backend.remote
+        share = PUBLIC_SHARE if _visibility(item) == "public" else 1.0
+        remote.begin_test(item.nodeid, share)
         started = time.monotonic()
-        handled = yield
+        with draws.draws_of(item.obj, self.suite.seed_of(test_name(item))):
+            handled = yield
         outcome = item.stash.get(plugin.OUTCOME, None)
-        self.results.append(_result_of(item, outcome, time.monotonic() - started))
+        result = _result_of(item, outcome, time.monotonic() - started)
+        self.results.append(_with_remark(result))
         if self.problem is not None:
             item.session.shouldstop = str(self.problem)
         return handled
@@ -443,6 +469,25 @@ def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0)
         error_by_step=_error_by_step(item, outcome),
         seconds=seconds,
     )
+
+
+def _with_remark(result: TestResult) -> TestResult:
+    """A student who runs a failing test at home may see it pass: its examples are others there."""
+    remark = draws.remark()
+    if not remark or result.state != FAILED or result.visibility != "public":
+        return result
+    return result.model_copy(update={"message": f"{result.message}\n{remark}"})
+
+
+def _turn(item: pytest.Item) -> int:
+    """Public cases first, then tests that draw their own examples, then hidden cases.
+
+    A worker remembers what it was given, and the words of exceptions in public tests are shown to
+    students: they are all said before the first hidden input is sent.
+    """
+    if _visibility(item) == "hidden":
+        return 2
+    return 0 if "oracle" in item.fixturenames else 1
 
 
 def _error_by_step(item: pytest.Item, outcome: Outcome | None) -> tuple[float, ...]:

@@ -22,8 +22,12 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from assignment.harness import told
+from assignment.harness.diagnosis import Diagnosis
+from assignment.harness.known_bugs import known_bugs
 from grader.pool import Summary
-from grader.record import PartPoints, SubmissionResult, TestResult
+from grader.record import DiagnosisRecord, PartPoints, SubmissionResult, TestResult
+from grader.words import spoken, spoken_title, tr
 
 _STATE_STYLE = {"graded": "green", "partial": "yellow", "missing": "magenta", "error": "bold red"}
 _TEST_MARK = {
@@ -67,11 +71,11 @@ def with_progress(
 
 def _with_bar(summaries: Iterable[Summary], count: int, console: Console) -> Iterator[Summary]:
     columns = (
-        TextColumn("grading"),
+        TextColumn(tr("grading")),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn(tr("left")),
         TimeRemainingColumn(),
         TextColumn("{task.fields[last]}", markup=False),
     )
@@ -89,7 +93,8 @@ def _with_lines(summaries: Iterable[Summary], count: int, console: Console) -> I
         if now - spoken >= _PLAIN_INTERVAL_S:
             spoken = now
             left = (now - started) / done * (count - done)
-            say(console, f"{done} of {count} done, about {left:.0f} s left")
+            words = tr("{n} of {all} done, about {s:.0f} s left", n=done, all=count, s=left)
+            say(console, words)
         yield summary
 
 
@@ -118,14 +123,15 @@ def class_table(summaries: Sequence[Summary], with_problems: bool = True) -> Tab
     """One row a student: state, points by part, public, hidden, total, first problem in words."""
     parts = sorted({part for summary in summaries for part, _, _ in summary.parts})
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("student", overflow="fold", min_width=18)
-    table.add_column("state")
+    table.add_column(tr("student"), overflow="fold", min_width=18)
+    table.add_column(tr("state"))
     most = max((summary.max_total for summary in summaries), default=0)
-    for name in (*(f"P{part}" for part in parts), "public", "hidden", f"of {_points(most)}"):
+    numbers = (f"P{part}" for part in parts)
+    for name in (*numbers, tr("public"), tr("hidden"), tr("of {most}", most=_points(most))):
         table.add_column(name, justify="right", no_wrap=True)
     if with_problems:
         # A ratio would let this column crush the others.
-        table.add_column("first problem", no_wrap=True, overflow="ellipsis", max_width=60)
+        table.add_column(tr("first problem"), no_wrap=True, overflow="ellipsis", max_width=60)
     for summary in _sorted(summaries):
         row = _row(summary, parts)
         table.add_row(*(row if with_problems else row[:-1]))
@@ -140,7 +146,7 @@ def _row(summary: Summary, parts: Sequence[int]) -> list[Text]:
     by_part = {part: (points, most) for part, points, most in summary.parts}
     cells = [
         Text(plain(summary.student)),
-        Text(summary.state, style=_STATE_STYLE.get(summary.state, "")),
+        Text(spoken(summary.state), style=_STATE_STYLE.get(summary.state, "")),
     ]
     for part in parts:
         points, most = by_part.get(part, (None, None))
@@ -162,74 +168,90 @@ def _points(points: float | None) -> str:
 def counts_sentence(summaries: Sequence[Summary]) -> str:
     """`40 submissions: 37 graded, 2 missing, 1 error (12 kept from an earlier run).`"""
     counts = Counter(summary.state for summary in summaries)
-    words = ", ".join(
-        f"{counts[state]} {state}"
+    words = tr(", ").join(
+        tr("{n} {state}", n=counts[state], state=spoken(state))
         for state in ("graded", "partial", "missing", "error")
         if counts[state]
     )
-    kept = sum(summary.kept for summary in summaries)
-    earlier = f" ({kept} kept from an earlier run)" if kept else ""
-    noun = "submission" if len(summaries) == 1 else "submissions"
-    return f"{len(summaries)} {noun}: {words or 'none finished'}{earlier}."
+    n, kept = len(summaries), sum(summary.kept for summary in summaries)
+    noun = tr("1 submission: ") if n == 1 else tr("{n} submissions: ", n=n)
+    earlier = tr(" ({n} kept from an earlier run)", n=kept) if kept else ""
+    return noun + (words or tr("none finished")) + earlier + tr(".")
 
 
 def print_result(result: SubmissionResult, console: Console, every_test: bool = False) -> None:
     """One student's result: points by part, what did not pass and why, notes, output."""
     style = _STATE_STYLE.get(result.state, "")
-    points = f"  {_points(result.total)}/{_points(result.max_total)} points"
-    say(
-        console,
-        f"{result.student}  {result.state}{'' if result.state == 'error' else points}",
-        style=f"bold {style}",
+    total = tr(
+        "  {points}/{most} points", points=_points(result.total), most=_points(result.max_total)
     )
-    tier = result.sandbox_tier or "not used"
-    when = f"{result.graded_at:%Y-%m-%d %H:%M} UTC"
-    say(console, f"from {result.source}, graded {when}, sandbox: {tier}", style="dim")
+    points = "" if result.state == "error" else total
+    say(console, f"{result.student}  {spoken(result.state)}{points}", style=f"bold {style}")
+    made = tr(
+        "from {source}, graded {when}, sandbox: {tier}",
+        source=result.source,
+        when=f"{result.graded_at:%Y-%m-%d %H:%M} UTC",
+        tier=result.sandbox_tier or tr("not used"),
+    )
+    say(console, made, style="dim")
     _print_lines(result.reason, console, style="red")
     if result.state not in ("missing", "error"):
         for part in result.parts:
             _print_part(part, console)
         for diagnosis in result.diagnoses:
-            say(console, diagnosis.fact, style="bold")
+            say(console, fact(diagnosis), style="bold")
         for test in result.tests:
             if every_test or test.state != "passed" or test.with_trusted_parts:
                 _print_test(test, console)
     for note in result.notes:
-        say(console, f"note: {note}", style="dim")
+        say(console, tr("note: {note}", note=note), style="dim")
     if result.output_tail.strip():
-        say(console, "output of the submission (end):", style="bold")
+        say(console, tr("output of the submission (end):"), style="bold")
         _print_lines(result.output_tail, console, style="dim")
 
 
+def fact(found: DiagnosisRecord) -> str:
+    """A finding in the language spoken, whatever the run spoke; the record's words where the
+    catalogue does not know the bug by now."""
+    if not all(name in known_bugs() for names in found.bugs for name in names):
+        return found.fact
+    return told.fact(Diagnosis(found.part, found.bugs, found.n_tests, found.error))
+
+
 def _print_part(part: PartPoints, console: Console) -> None:
-    points = f"public {_points(part.public)}/{_points(part.public_max)}"
-    points += f", hidden {_points(part.hidden)}/{_points(part.hidden_max)}"
+    points = tr(
+        "public {public}, hidden {hidden}",
+        public=f"{_points(part.public)}/{_points(part.public_max)}",
+        hidden=f"{_points(part.hidden)}/{_points(part.hidden_max)}",
+    )
     full = (part.public, part.hidden) == (part.public_max, part.hidden_max)
-    say(console, f"  Part {part.part}  {points}", style="green" if full else "")
+    name = tr("Part {part}", part=part.part)
+    say(console, f"  {name}  {points}", style="green" if full else "")
 
 
 def _print_test(test: TestResult, console: Console) -> None:
     mark, style = _TEST_MARK[test.state]
     line = Text(f"{mark} ", style=style)
-    line.append(plain(f"{test.section} {test.title}"), style="default")
+    line.append(plain(f"{test.section} {spoken_title(test.title)}"), style="default")
     points = f"{_points(test.points)}/{_points(test.max_points)}"
-    line.append(f"  {points} {test.visibility}", style="dim")
+    line.append(f"  {points} {spoken(test.visibility)}", style="dim")
     console.print(line, soft_wrap=True)
     if test.with_trusted_parts:
         _print_lines(test.message, console, style="yellow")
         first_line = test.own_message.strip().partition("\n")[0]
-        _print_lines(f"with the student's own: {first_line}", console, style="dim")
+        own = tr("with the student's own: {message}", message=first_line)
+        _print_lines(own, console, style="dim")
     if test.state == "passed":
         return
     _print_lines(test.message, console)
     facts = []
     if test.first_bad_step is not None:
-        facts.append(f"first bad step {test.first_bad_step}")
+        facts.append(tr("first bad step {n}", n=test.first_bad_step))
     if test.max_error is not None:
-        facts.append(f"largest error {test.max_error:.3g}")
+        facts.append(tr("largest error {value:.3g}", value=test.max_error))
     if test.tolerance is not None:
-        facts.append(f"tolerance {test.tolerance:.3g}")
-    _print_lines(", ".join(facts), console, style="dim")
+        facts.append(tr("tolerance {value}", value=f"{test.tolerance:.3g}"))
+    _print_lines(tr(", ").join(facts), console, style="dim")
 
 
 def _print_lines(text: str, console: Console, style: str = "") -> None:

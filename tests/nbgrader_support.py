@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from assignment.harness.parts import PARTS
+
 WHY = "nbgrader is not installed: pip install -e '.[grader,nbgrader]'"
 nbformat = pytest.importorskip("nbformat", reason=WHY)
 pytest.importorskip("nbgrader", reason=WHY)
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENT = "attention-and-kv-cache"
-ALL_PARTS = tuple(range(1, 8))
+ALL_PARTS = tuple(part.number for part in PARTS)
 NBGRADER = Path(sysconfig.get_path("scripts")) / "nbgrader"
 
 

@@ -47,7 +47,7 @@ def variant(tmp_path: Path):
 def test_the_solution_gets_every_point():
     result = run_homework("--impl", "solution")
     assert result.returncode == 0, result.stdout
-    assert re.search(r"Total +100 / 100", result.stdout)
+    assert re.search(r"Total +130 / 130", result.stdout)
 
 
 def test_the_unfilled_assignment_is_red_and_short():
@@ -57,7 +57,7 @@ def test_the_unfilled_assignment_is_red_and_short():
     assert len(lines) <= 40
     assert list(part_lines(result.stdout)) == [part.number for part in PARTS]
     assert all(line.endswith("not started") for line in part_lines(result.stdout).values())
-    assert re.search(r"Total +0 / 100", result.stdout)
+    assert re.search(r"Total +0 / 130", result.stdout)
     assert "Next: 1.1 softmax" in result.stdout
     assert "Traceback" not in result.stdout
 

@@ -103,7 +103,7 @@ def test_the_demo_prints_a_missing_result_as_a_disagreement(tmp_path, monkeypatc
     write_record(
         tmp_path, make_result(student=student, **fields, suite_version="1", **a_result(2.0))
     )
-    console = Console(width=160, record=True, file=io.StringIO())
+    console = Console(width=200, record=True, file=io.StringIO())
     assert demo._print_verdicts(console) is False
     lines = {
         line.split()[1]: line for line in console.export_text().splitlines() if " correct" in line

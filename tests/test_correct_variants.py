@@ -24,7 +24,7 @@ import pytest
 from assignment.harness import plugin
 from assignment.harness.cases import load_cases
 from assignment.harness.outcome import Outcome
-from assignment.harness.parts import MODULE_OF, STUDENT_MODULES
+from assignment.harness.parts import GIVEN_FUNCTIONS, MODULE_OF, STUDENT_MODULES
 from assignment.harness.student import LocalBackend
 
 ROOT = Path(__file__).parent.parent
@@ -90,8 +90,8 @@ def handed_in(team: Team) -> dict[str, str]:
 
 def cells_of_notebook() -> list[str]:
     """The solution's modules, one a cell and without imports from one another, then the own."""
-    order = ("attention", "rope", "gqa", "kv_cache", "mla", "sampling")
-    modules = [solution_files()[f"{module}.py"] for module in order]
+    order = ("attention", "rope", "gqa", "kv_cache", "mla", "sampling", "accounting", "word2vec")
+    modules = [solution_files()[f"{module}.py"] for module in (*order, "exercises")]
     given = [re.sub(r"^from \.(?!transformer).*\n", "", text, flags=re.M) for text in modules]
     cells = re.split(r"^# %%\n", own_files(NOTEBOOK)["cells.py"], flags=re.M)[1:]
     return given + [re.sub(r"^# (?=[%!])", "", cell, flags=re.M).strip() for cell in cells]
@@ -121,7 +121,7 @@ def definitions_of_notebook() -> dict[str, str]:
         if all(isinstance(node, definitions) for node in ast.parse(source).body[1:])
         and isinstance(ast.parse(source).body[0], definitions + docstring)
     ]
-    every = ", ".join(name for name in MODULE_OF if name != "load_model")
+    every = ", ".join(name for name in MODULE_OF if name not in GIVEN_FUNCTIONS)
     modules = {f"{module}.py": f"from .all_cells import {every}\n" for module in STUDENT_MODULES}
     future = "from __future__ import annotations\n\n"
     return modules | {"all_cells.py": future + "\n\n".join(kept)}
@@ -220,7 +220,7 @@ def workers():
 def test_full_marks_in_the_public_tests(public, name):
     points = public(name)
     assert points.lost == {}
-    assert points.earned == points.most == 100
+    assert points.earned == points.most == 130
 
 
 def test_full_marks_in_a_folder_called_assignment(tmp_path):
@@ -238,7 +238,7 @@ def test_full_marks_in_a_folder_called_assignment(tmp_path):
         capture_output=True,
         encoding="utf-8",
     )
-    assert re.search(r"Total +100 / 100", done.stdout), done.stdout + done.stderr
+    assert re.search(r"Total +130 / 130", done.stdout), done.stdout + done.stderr
     assert done.returncode == 0
 
 

@@ -697,3 +697,86 @@ def test_a_folder_named_as_the_homework_is_its_owners(course, tmp_path):
     (tmp_path / "ana" / "homework").mkdir(parents=True)
     (tmp_path / "ana" / "homework" / "attention.py").write_text("")
     assert [found.student for found in find_submissions([tmp_path / "ana"], course)] == ["ana"]
+
+
+# --- names that were meant otherwise, and files that are nobody's --------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "attention (1).py",
+        "Attention.py",
+        "attention.py.txt",
+        "attention-2.py",
+        "attention - Copy.py",
+        "ATTENTION.PY",
+        "attention",
+    ],
+)
+@pytest.mark.parametrize("form", ["folder", "zip"])
+def test_a_module_under_another_name_is_told_and_not_guessed(name, form, course, tmp_path):
+    files = {name: WORK, "rope.py": ROPE}
+    if form == "folder":
+        path = write_tree(tmp_path / "ana", files)
+    else:
+        path = zip_of(tmp_path / "ana.zip", files)
+    (found,) = find_submissions([path], course)
+    prepared = prepare(found, tmp_path / "out", course)
+    assert f"found {name}: rename it to attention.py if it is meant" in prepared.notes
+    assert prepared.from_stubs == ("attention.py",)
+
+
+def test_a_copy_beside_the_module_is_nothing_to_tell(course, tmp_path):
+    files = {"attention.py": WORK, "attention (1).py": WORK, "rope.py": ROPE, "rope2.py": ROPE}
+    (found,) = find_submissions([write_tree(tmp_path / "ana", files)], course)
+    notes = prepare(found, tmp_path / "out", course).notes
+    assert not any("rename" in note for note in notes)
+
+
+@pytest.mark.parametrize("name", ["attention (1).py", "Attention.py", "attention.py.txt"])
+def test_work_with_wrong_names_only_is_missing_with_what_to_do(name, course, tmp_path):
+    write_tree(tmp_path / "class", {f"ana/{name}": WORK, "bob/rope.py": ROPE})
+    archive = zip_of(tmp_path / "class" / "cyd.zip", {name: WORK})
+    found = {one.student: one for one in find_submissions([tmp_path / "class"], course)}
+    assert archive.exists() and sorted(found) == ["ana", "bob", "cyd"]
+    for student in ("ana", "cyd"):
+        with pytest.raises(NothingToGrade) as reason:
+            prepare(found[student], tmp_path / student, course)
+        assert str(reason.value).startswith(f"Note: found {name}: rename it to attention.py")
+        assert " Hand in these files, in a folder or a zip archive" in str(reason.value)
+
+
+def test_a_loose_file_of_a_wrong_name_is_told(course, tmp_path):
+    files = {"doejane_12_34_Attention.py": WORK, "bob/rope.py": ROPE}
+    found = find_submissions([write_tree(tmp_path / "class", files)], course)
+    (nothing,) = (one for one in found if one.kind == "nothing")
+    assert "found Attention.py: rename it to attention.py" in nothing.reason
+
+
+def test_files_beside_the_submissions_are_told(course, tmp_path):
+    files = {
+        "ana/rope.py": ROPE,
+        "ana/report.pdf": b"her own, and not beside",
+        "bob.pdf": b"%PDF",
+        "grades.xlsx": b"",
+        ".DS_Store": b"",
+        "b/cyd/rope.py": ROPE,
+        "b/dan/rope.py": ROPE,
+        "b/eve/notes.txt": b"in a section",
+        "b/fay.docx": b"",
+    }
+    stray: list[Path] = []
+    found = find_submissions([write_tree(tmp_path / "class", files)], course, stray=stray)
+    assert [one.student for one in found] == ["ana", "cyd", "dan"]
+    assert sorted(path.name for path in stray) == ["bob.pdf", "eve", "fay.docx", "grades.xlsx"]
+    told = intake.passed_over([*stray, *map(Path, "xyz")])
+    assert "not looked at: 7 (bob.pdf, eve, fay.docx, grades.xlsx, x, …)." in told
+
+
+def test_a_class_of_unreadable_files_says_which(course, tmp_path):
+    path = write_tree(tmp_path / "class", {"ana.pdf": b"", "Attention.py.txt": WORK})
+    with pytest.raises(GraderError) as problem:
+        find_submissions([path], course)
+    assert "Other files there: 2 (Attention.py.txt, ana.pdf)." in str(problem.value)
+    assert "rename it to attention.py" in str(problem.value)

@@ -221,5 +221,7 @@ def test_class_table_shows_points_and_first_problem_and_no_zero_for_an_error():
     text = shown(lambda console: console.print(class_table([broken, graded])), 140)
     ana, bob = (line for line in text.splitlines() if line.startswith(("ana", "bob")))
     assert "6.1 wrong scale" in ana and "more" not in ana
+    stub = a_test(2, section="4.1", state="not_started", points=0.0, message="4.1 KVCache is not …")
+    assert summarise(a_result("cyd", tests=[stub])).problem == "4.1 KVCache is not …"
     assert "the worker hung" in bob
     assert "0" not in bob

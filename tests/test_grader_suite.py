@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import grader.suite
-from assignment.harness.parts import MODULE_OF, STUDENT_MODULES
+from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
 from grader.demo import CLASS, EXAMPLES, agrees_with
 from grader.errors import GraderError
 from grader.record import TestResult, read_record
 from grader.run import grade_class
 from grader.sandbox import SandboxUnavailable, choose_sandbox
+from grader.seeds import load_secret
 from grader.suite import Suite
 
 EXPECTED = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
@@ -58,7 +61,7 @@ def test_verdict(results, name):
 
 def test_public_points_are_what_a_student_sees(results):
     result = result_of(results, "correct-einsum")
-    assert sum(part.public_max for part in result.parts) == 100
+    assert sum(part.public_max for part in result.parts) == 130
 
 
 def test_every_public_case_has_a_hidden_twin(results):
@@ -84,15 +87,8 @@ def test_the_first_bad_step_is_recorded(results):
 
 def test_unfinished_work_is_not_started_or_waiting(results):
     states = {t.part: t.state for t in result_of(results, "half-finished").tests}
-    assert states == {
-        1: "passed",
-        2: "passed",
-        3: "passed",
-        4: "not_started",
-        5: states[5],
-        6: "not_started",
-        7: "not_started",
-    }
+    done = dict.fromkeys((1, 2, 3), "passed")
+    assert states == dict.fromkeys(PART_BY_NUMBER, "not_started") | done | {5: states[5]}
     assert states[5] in ("not_started", "waiting")
 
 
@@ -193,3 +189,42 @@ def test_empty_code_earns_next_to_nothing(results, secret, tmp_path):
     out = tmp_path / "results"
     grade_class([source], out, secret_file=secret, real_model=False, quiet=True)
     assert result_of(out, "echo").total <= 5
+
+
+TELLTALE = """
+import numpy as np
+
+SEEN = []
+
+def apply_rope(x, positions, theta=10000.0):
+    SEEN.append(f"<{np.asarray(x, float).ravel()[-1]:.15g}>")
+    raise ValueError(" ".join(SEEN))
+"""
+
+
+def test_words_of_public_tests_hold_no_hidden_input(secret, tmp_path):
+    """What a submission says of all it was given, told to its author where the test is public."""
+    require_sandbox()
+    source = tmp_path / "telltale"
+    source.mkdir()
+    (source / "rope.py").write_text(TELLTALE)
+    suite = Suite.load(load_secret(secret).key, False, tmp_path)
+    cases, public = suite.case_sets["hidden"], suite.case_sets["public"]
+    suite.close()
+    names = [name for name in cases if name.startswith("rope/")]
+    hidden, known = (
+        {f"<{np.asarray(of[name].x, float).ravel()[-1]:.15g}>" for name in names}
+        for of in (cases, public)
+    )
+    out = tmp_path / "results"
+    grade_class([source], out, secret_file=secret, real_model=False, quiet=True)
+    told: dict[str, set[str]] = {"public": set(), "hidden": set(), "own": set()}
+    for test in result_of(out, "telltale").tests:
+        if test.part == 3:
+            kind = test.visibility if "[" in test.id else "own"
+            told[kind].update(re.findall(r"<[^>]+>", test.message))
+    assert told["hidden"] & hidden, "the submission tells nothing"
+    assert told["public"] & known
+    assert not (told["public"] | told["own"]) & hidden
+    assert told["own"] - known, "nothing was drawn anew"
+    assert told["public"] <= known, "drawn for others, and told where only golden data are known"

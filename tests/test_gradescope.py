@@ -511,7 +511,7 @@ def test_a_hostile_submission_gets_what_it_earned(container):
 def test_nothing_to_grade_is_a_zero_with_a_reason(container):
     results, printed = container.grade({})
     assert results.score == 0 and "missing" in printed
-    assert "It holds none of attention.py" in results.output
+    assert "It holds none of accounting.py, attention.py, " in results.output
     assert sum(test.max_score for test in results.tests) > 100
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from assignment.harness.parts import GIVEN_FILES, PARTS, Part
+from assignment.harness.parts import GIVEN_FILES, PART_BY_NUMBER, PARTS, Part
 from assignment.harness.zh import CHINESE
 from grader import figures
 from grader.nbgrader.handout import part_texts
@@ -76,7 +76,7 @@ class Handout:
 
     def part(self, part: Part) -> str:
         """From a part's heading to the next heading of the same level."""
-        heading = self.part_heading.format(part.number, self.titles[part.number - 1])
+        heading = self.part_heading.format(part.number, self.titles[PARTS.index(part)])
         start = self.text.index(f"\n{heading}\n")
         return self.text[start : self.text.index("\n## ", start + 1)]
 
@@ -125,6 +125,11 @@ def code(block: str) -> list[str]:
     return [line.partition("  #")[0].rstrip() for line in block.splitlines()]
 
 
+def with_chinese_words(formula: str) -> str:
+    """What stands between two formulas of one display is prose; all else is the same."""
+    return formula.replace(r"\text{and}", r"\text{以及}")
+
+
 def test_both_have_the_same_code_in_the_same_order():
     """Sessions and formulas to the letter; commands but for the remarks behind them."""
     english, chinese = ENGLISH.blocks, IN_CHINESE.blocks
@@ -133,7 +138,7 @@ def test_both_have_the_same_code_in_the_same_order():
         if language == "sh":
             assert code(one) == code(other)
         elif language != "text":
-            assert one == other
+            assert with_chinese_words(one) == other
 
 
 def test_both_have_the_same_commands():
@@ -190,7 +195,7 @@ def test_every_part_has_idea_formula_example_task_and_reading(handout, part):
 
 @pytest.mark.parametrize("section, function", SECTIONS, ids=lambda value: str(value))
 def test_every_function_has_a_section_in_its_part(handout, section, function):
-    part = PARTS[int(section.partition(".")[0]) - 1]
+    part = PART_BY_NUMBER[int(section.partition(".")[0])]
     assert f"\n### {section} {function}\n" in handout.part(part)
 
 
@@ -218,7 +223,7 @@ def points_of_parts() -> dict[int, str]:
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"part{part.number}")
 def test_points_and_files_are_those_of_the_tests(handout, part):
     """The table at the top repeats what the report prints."""
-    title = re.escape(handout.titles[part.number - 1])
+    title = re.escape(handout.titles[PARTS.index(part)])
     row = rf"\| {part.number} \| \[{title}\]\(\S+\) \| \[`{part.module}\.py`\]\(\S+\)"
     points = points_of_parts()[part.number]
     assert re.search(rf"^{row} \| {points} \|$", handout.text, re.MULTILINE), points
@@ -330,7 +335,7 @@ def examples(handout: Handout) -> doctest.DocTest:
             first = handout.text[: match.start()].count("\n") + 1
             for offset, line in enumerate(match[2].splitlines()):
                 kept[first + offset] = line
-    source = "\n".join(kept).replace("from assignment.", "from solution.")
+    source = re.sub(r"from assignment\.(?!harness)", "from solution.", "\n".join(kept))
     return doctest.DocTestParser().get_doctest(source, {}, "handout", str(handout.path), 0)
 
 
@@ -353,7 +358,11 @@ def test_examples_need_only_numpy_and_the_homework():
                 modules |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 modules.add(node.module)
-    assert modules == {"numpy"} | {f"solution.{part.module}" for part in PARTS}
+    given = {"solution.transformer"}  # the sizes of a model
+    # A session with a function of part 11 would show an answer: its examples read some others.
+    modules_of_parts = {f"solution.{part.module}" for part in PARTS if part.module != "exercises"}
+    how_answers_are_read = {"assignment.harness.quantity"}
+    assert modules == {"numpy"} | given | modules_of_parts | how_answers_are_read
 
 
 def solution_lines() -> set[str]:

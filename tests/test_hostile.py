@@ -130,7 +130,7 @@ def test_memory_stays_flat(run):
 
 
 def without_times(result: SubmissionResult) -> dict:
-    other = {"student", "source", "graded_at", "seconds", "suite_hash"}
+    other = {"student", "source", "graded_at", "seconds", "suite_hash", "limits"}
     content = result.model_dump(mode="json", exclude=other)
     for test in content["tests"]:
         del test["seconds"]

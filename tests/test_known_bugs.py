@@ -24,6 +24,8 @@ from grader.suite import HIDDEN_TESTS, Suite, collect_all
 
 ROOT = Path(__file__).parent.parent
 NAMES = [bug.name for bug in all_bugs()]
+# Part 11's answers have a list of mistakes of their own, see test_exercises.py.
+WITH_BUGS = [part for part in PARTS if part.module != "exercises"]
 
 
 class Bench:
@@ -64,7 +66,7 @@ def named(findings: list[core.Diagnosis]) -> set[str]:
 
 def test_the_catalogue_is_large_and_covers_every_part():
     assert len(NAMES) == len(set(NAMES)) >= 45
-    assert {bug.part for bug in all_bugs()} == {part.number for part in PARTS}
+    assert {bug.part for bug in all_bugs()} == {part.number for part in WITH_BUGS}
 
 
 def test_the_solution_passes_every_comparable_test(bench):
@@ -230,7 +232,7 @@ class Stubbed:
         return self._solution.call(name, args, kwargs)
 
 
-@pytest.mark.parametrize("name", [name for part in PARTS for name in part.functions])
+@pytest.mark.parametrize("name", [name for part in WITH_BUGS for name in part.functions])
 def test_each_stub_alone_is_reached_by_a_public_test(bench, name):
     def reaches_the_stub(item) -> bool:
         try:

@@ -280,7 +280,8 @@ def test_both_ways_give_honest_work_the_same_score_in_every_cell(by_kernel, by_s
     assert scores["ana"] == pytest.approx(automatic)
     # Bo's mistakes cost the parts they are in, not those that call them.
     lost = {key[1] for key in honest if key[0] == "bo" and sandbox[key][0] == 0}
-    assert lost == {"part1", "part4", "part6", "part7"}  # 6 and 7 were not handed in
+    not_handed_in = {f"part{part}" for part in ALL_PARTS if part > 5}
+    assert lost == {"part1", "part4"} | not_handed_in
     of_part = {p: sum(c.points for c in grade_cells() if c.part == p) for p in (1, 2)}
     assert of_part[1] < scores["cy"] < of_part[1] + of_part[2]
 

@@ -515,6 +515,43 @@ def test_the_real_suite_notices_that_it_was_edited(tmp_path, monkeypatch):
     assert loaded.hash_now(b"key") != loaded.hash
 
 
+def test_other_limits_keep_what_is_graded_and_are_told(classroom, tmp_path):
+    """Grading all again for a longer wall clock is the instructor's decision."""
+    one, other = tmp_path / "one.toml", tmp_path / "other.toml"
+    one.write_text("call_seconds = 2.0\n")
+    other.write_text("call_seconds = 10.0\nmemory_mib = 4096\n")
+    assert "other limits" not in classroom.grade(limits=one)
+    assert classroom.record("ana").limits["call_seconds"] == 2
+    kept = {name: content for name, content in classroom.contents().items() if name != "cyd"}
+    classroom.hand_in("cyd", work="second")
+    told = (
+        "2 of 3 results in {out}/ were made under other limits and are kept as they are "
+        "(call_seconds 2 in place of 10, memory_mib 2048 in place of 4096): ana, bob. To grade "
+        "them under the same limits as the others, run the grader over these submissions with "
+        "--regrade; the old records move to {out}/history/."
+    )
+    assert told.format(out=classroom.out) in classroom.grade(limits=other)
+    assert kept.items() <= classroom.contents().items()
+    shown = CliRunner().invoke(cli.app, ["changes", "--out", str(classroom.out)]).output
+    assert "2 of 3 results" in " ".join(shown.split())
+    again = classroom.grade("ana", "bob", limits=other, regrade=True)
+    assert "other limits" not in again
+    assert [len(earlier_records(classroom.out, name)) for name in STUDENTS] == [1, 1, 1]
+
+
+def test_results_without_a_note_on_limits_are_not_told_apart(classroom, tmp_path):
+    """As graders before this one wrote them."""
+    limits = tmp_path / "limits.toml"
+    limits.write_text("call_seconds = 2.0\n")
+    classroom.grade("ana", limits=limits)
+    path = record_path(classroom.out, "ana")
+    content = json.loads(path.read_text())
+    del content["limits"]
+    path.write_text(json.dumps(content))
+    assert "other limits" not in classroom.grade()
+    assert classroom.record("ana").limits == {}
+
+
 def test_a_submission_taken_back_keeps_its_result_and_is_named(classroom):
     classroom.grade()
     before = classroom.contents()

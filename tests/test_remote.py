@@ -437,6 +437,19 @@ def test_all_calls_together_have_a_budget(hostile):
     assert student._generation == workers
 
 
+def test_some_tests_may_use_a_share_of_the_budget_only(hostile):
+    """What is left is for the others: see grader.suite.PUBLIC_SHARE."""
+    student = hostile(call_seconds=5, total_seconds=1)
+    student.begin_test("one", share=0.4)
+    with pytest.raises(BudgetExhausted, match=r"used its 0\.4 s for public tests"):
+        student.run("while True: pass")
+    student.begin_test("two", share=0.4)
+    with pytest.raises(BudgetExhausted):
+        student.run("answer = 1")
+    student.begin_test("three")
+    assert student.run("answer = 1") == 1
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

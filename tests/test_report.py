@@ -128,7 +128,8 @@ def position_zero():
     only_hidden = make_test(
         6, "6.1", "Long contexts", "long", "hidden", state="failed", message=HIDDEN_SECRET
     )
-    fact = "Part 4 equals, in 7 tests to 9e-16, a decode that rotates at position 0."
+    bug = known_bugs()["position-zero"]
+    fact = f"Part 4 equals, in 7 tests to 9e-16, {bug.summary['en']}."
     return make_record(
         "ana",
         (public, hidden, kept, only_hidden, make_test(1, "1.1", "softmax", "softmax", "public")),
@@ -604,7 +605,8 @@ class FixedText:
 )
 def test_the_model_writes_only_where_the_decode_is_wrong(state, texts):
     model = SimpleNamespace(text=FixedText(), config={})
-    remote = SimpleNamespace(begin_test=lambda name: None, mapped_params=lambda name: None)
+    ignored = {name: lambda *_: None for name in ("begin_test", "mapped_params", "close")}
+    remote = SimpleNamespace(**ignored)
     test = make_test(5, "5.1", "real", "real", "hidden", state=state)
     test = test.model_copy(update={"id": "test_real_model.py::test_decode_of_a_real_model"})
     assert suite._texts(SimpleNamespace(real_model=model), remote, [test]) == texts

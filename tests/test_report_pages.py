@@ -6,6 +6,7 @@ import re
 import pytest
 from report_support import class_records, dump_dom, make_class, make_record, require_chromium
 
+from grader import words
 from grader.policy import score
 from grader.policy_file import Policy
 from grader.record import write_record
@@ -80,6 +81,19 @@ def test_rows_are_filtered_by_text_state_and_bug(site):
     rows, _ = table_of(dump_dom(site / "index.html", f"#bug={bug}")[0])
     assert name[0] in [row["name"] for row in rows]
     assert all(bug in row["rest"] for row in rows)
+
+
+def test_the_script_speaks_the_page_s_language(tmp_path):
+    require_chromium()
+    make_class(tmp_path / "results", 4)
+    with words.speaking("zh"):
+        build_report(tmp_path / "results", tmp_path / "report", Policy.load())
+    html, log = dump_dom(tmp_path / "report" / "index.html", "#sort=test:3&dir=desc&state=error")
+    rows, count = table_of(html)
+    assert rows == [] and re.match(r"0 / 4 个学生，按 1\.1 .+（隐藏、case）", count), count
+    assert re.search(r'id="theme"[^>]*>[深浅]色<', html) and ">降序 ↓<" in html
+    assert 'aria-label="0 个学生、' in html
+    assert not log, log
 
 
 def test_hostile_text_runs_nothing(site):

@@ -89,7 +89,7 @@ def check_kind(got: object, expected: np.ndarray, what: str) -> None:
     `expected` may be the student's own too, where a property compares two of their results.
     """
     if type(expected) is not np.ndarray:
-        other = _describe_type(expected)
+        other = describe_type(expected)
         raise Mismatch(
             tr("{what}: compared with {other}, which is no array", what=what, other=other)
         )
@@ -97,7 +97,7 @@ def check_kind(got: object, expected: np.ndarray, what: str) -> None:
         words = tr(
             "{what}: got {got}, expected an array of shape {shape}",
             what=what,
-            got=_describe_type(got),
+            got=describe_type(got),
             shape=expected.shape,
         )
         raise Mismatch(words)
@@ -128,7 +128,8 @@ def check_differs(got: object, other: np.ndarray, what: str) -> None:
     check(not np.allclose(got, other), tr("{what}: the result is the same", what=what))
 
 
-def _describe_type(got: object) -> str:
+def describe_type(got: object) -> str:
+    """What came in place of what was expected, as the object of "got"."""
     if got is None:
         return tr("None (is a return missing?)")
     if isinstance(got, np.generic):

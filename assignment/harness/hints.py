@@ -126,6 +126,66 @@ PART_HINTS: dict[int, tuple[tuple[str, str], ...]] = {
             "一个 token 留下，当且仅当排在它前面的概率之和还小于 p。最后把结果放回词表的顺序。",
         ),
     ),
+    8: (
+        (
+            "Write down the shape of every array of one layer before you count anything. Which of "
+            "them have H in their shape, which have G, and which have neither?",
+            "先写出一层里每个数组的形状，再开始数。哪些形状里有 H，哪些有 G，哪些两个都没有？",
+        ),
+        (
+            "Check against something that runs: `model.counter` after a prefill, or the sizes of the "
+            "arrays in `model.params`. The ratio of the two numbers often tells what is missing: "
+            "0.5 is a factor 2, H / G a wrong head count.",
+            "拿真正运行的东西来对：prefill 之后的 `model.counter`，或 `model.params` 里各数组的大小。"
+            "两个数的比值往往就说明少了什么：0.5 是漏了因子 2，H / G 是头数用错了。",
+        ),
+        (
+            "For the core, draw the mask of 3 new tokens behind 4 cached ones and count the ticks: "
+            "5 + 6 + 7. Each tick is one dot product and one weighted value, in every query head. "
+            "Of a decode step, ask for each byte: is it read once for the batch, or once a sequence?",
+            "算注意力核心时，画出 4 个缓存的 token 后面 3 个新 token 的掩码，数一数勾：5 + 6 + 7。"
+            "每个勾在每个 query 头里是一次点积加一次加权。算一步 decode 时，对每个字节都问一句："
+            "它是整个 batch 只读一次，还是每个序列各读一次？",
+        ),
+    ),
+    9: (
+        (
+            "Work the pair of the handout by hand, with dot products 0 and log 3. Which numbers are "
+            "s, which are errors, and which vector does each error multiply?",
+            "把讲义里那一对手算一遍，点积是 0 和 log 3。哪些数是 s，哪些是误差，每个误差乘的是哪个向量？",
+        ),
+        (
+            "An error is the prediction minus the label, 1 for the word really seen and 0 for a "
+            "negative. A gradient by u is an error times v; the gradient by v is the sum of all "
+            "errors times their u.",
+            "误差是预测减标签：真实出现的词标签是 1，负样本是 0。对 u 的梯度是误差乘以 v；对 v 的梯度是所有误差乘以各自的 u 再相加。",
+        ),
+        (
+            "In a step, take all gradients first and change the tables afterwards. Then try a batch "
+            "of one pair, and the same pair twice: the second must move every word twice as far.",
+            "更新时先把梯度全部算好，再去改表。然后试一批只有一对，再试同一对出现两次：后者每个词都应移动两倍远。",
+        ),
+    ),
+    11: (
+        (
+            "Write the product down with a unit at every factor: layers, heads, numbers a head, bytes "
+            "a number. Which factors does the question name that your product lacks?",
+            "把乘积写出来，每个因子都带上单位：层数、头数、每个头多少个数、每个数几个字节。"
+            "题目里提到、你的乘积里却没有的因子是哪个？",
+        ),
+        (
+            "Compare with what you know: the weights of the same model, the answer of the question "
+            "before, a model of one layer and one head. Is yours too large or too small, and by "
+            "what factor?",
+            "拿知道的量来比：同一个模型的权重、上一问的答案、只有一层一个头的模型。你的答案是大了还是小了，差几倍？",
+        ),
+        (
+            "Then look at the unit. K, M and G are powers of 1000, Ki, Mi and Gi powers of 1024, a "
+            "byte is 8 bits, B is a billion among parameters. Carry all digits and round once.",
+            "然后看单位。K、M、G 是 1000 的幂，Ki、Mi、Gi 是 1024 的幂，1 字节是 8 比特，参数量里的 B 是十亿。"
+            "中间保留全部位数，最后只四舍五入一次。",
+        ),
+    ),
 }
 
 

@@ -13,6 +13,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from . import draws
 from .compare import check_array
 from .models import check_length, check_responds, new_cache, random_model, recompute
 from .student import Student
@@ -33,7 +34,7 @@ def run_cache_machine(student: Student) -> None:
     class CacheMachine(RuleBasedStateMachine):
         @initialize(seed=st.integers(0, 2**16), batch=st.integers(1, 2))
         def start(self, seed: int, batch: int) -> None:
-            self.rng = np.random.default_rng(seed)
+            self.rng = draws.rng(seed)
             self.batch = batch
             self.caches = [
                 student.KVCache(2, batch, 3, MAX_LEN, 2, np.dtype(float)) for _ in range(2)
@@ -77,7 +78,7 @@ def run_cache_machine(student: Student) -> None:
         def _story(self) -> str:
             return ", ".join(self.history[-4:])
 
-    run_state_machine_as_test(CacheMachine, settings=_budget(max_examples=5))
+    run_state_machine_as_test(draws.drawn(CacheMachine), settings=_budget(max_examples=5))
 
 
 def run_decode_machine(student: Student, n_kv_heads: int, max_examples: int) -> None:
@@ -89,7 +90,7 @@ def run_decode_machine(student: Student, n_kv_heads: int, max_examples: int) -> 
     class DecodeMachine(RuleBasedStateMachine):
         @initialize(seed=st.integers(0, 2**16), batch=st.integers(1, 2))
         def start(self, seed: int, batch: int) -> None:
-            self.rng = np.random.default_rng(seed)
+            self.rng = draws.rng(seed)
             self.tokens = np.empty((batch, 0), dtype=np.int64)
             self.cache = new_cache(student, config, batch, MAX_LEN)
             self.history: list[str] = []
@@ -133,4 +134,4 @@ def run_decode_machine(student: Student, n_kv_heads: int, max_examples: int) -> 
             check_array(got, expected, what, ("batch", "token"))
             check_length(self.cache, self.tokens.shape[1], tr("after {story}", story=story))
 
-    run_state_machine_as_test(DecodeMachine, settings=_budget(max_examples))
+    run_state_machine_as_test(draws.drawn(DecodeMachine), settings=_budget(max_examples))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from . import draws
 from .cases import Case
 from .compare import Axes, Mismatch, at, check, check_array, check_differs, check_kind
 from .student import Student
@@ -21,38 +22,54 @@ def random_model(seed: int, n_heads: int = 4, n_kv_heads: int = 4) -> tuple[dict
     Weights N(0, 1/fan_in) and random norm weights: with the usual small initialisation and norm
     weights of one, a wrong position or scale would hardly move the logits.
     """
-    rng = np.random.default_rng(seed)
-    d_model, head_dim, d_ff, vocab_size, n_layers = 18, 6, 22, 29, 2
-    shapes = {"embedding": (vocab_size, d_model)}
-    for layer in range(n_layers):
-        shapes |= {
-            f"layers.{layer}.w_q": (d_model, n_heads * head_dim),
-            f"layers.{layer}.w_k": (d_model, n_kv_heads * head_dim),
-            f"layers.{layer}.w_v": (d_model, n_kv_heads * head_dim),
-            f"layers.{layer}.w_o": (n_heads * head_dim, d_model),
-            f"layers.{layer}.w_gate": (d_model, d_ff),
-            f"layers.{layer}.w_up": (d_model, d_ff),
-            f"layers.{layer}.w_down": (d_ff, d_model),
-        }
-    shapes["lm_head"] = (d_model, vocab_size)
-    params = {name: rng.standard_normal(s) / np.sqrt(s[0]) for name, s in shapes.items()}
-    params["embedding"] *= np.sqrt(vocab_size)
-    for layer in range(n_layers):
-        params[f"layers.{layer}.attention_norm"] = rng.uniform(0.5, 1.5, d_model)
-        params[f"layers.{layer}.mlp_norm"] = rng.uniform(0.5, 1.5, d_model)
-    params["final_norm"] = rng.uniform(0.5, 1.5, d_model)
+    rng = draws.rng(seed)
     config = {
         "name": "property test",
-        "n_layers": n_layers,
-        "d_model": d_model,
+        "n_layers": 2,
+        "d_model": 18,
         "n_heads": n_heads,
         "n_kv_heads": n_kv_heads,
-        "head_dim": head_dim,
-        "d_ff": d_ff,
-        "vocab_size": vocab_size,
+        "head_dim": 6,
+        "d_ff": 22,
+        "vocab_size": 29,
         "rope_theta": 200.0,
     }
+    params = {
+        name: rng.standard_normal(shape) / np.sqrt(shape[0])
+        if len(shape) == 2
+        else rng.uniform(0.5, 1.5, shape)
+        for name, shape in weight_shapes(config).items()
+    }
+    params["embedding"] *= np.sqrt(config["vocab_size"])
     return config, params
+
+
+def weight_shapes(config: dict) -> dict[str, tuple[int, ...]]:
+    """The given model's weights, matrices (d_in, d_out) and norm weights, by name."""
+    d_model, d_ff = config["d_model"], config["d_ff"]
+    d_q, d_kv = (config[n] * config["head_dim"] for n in ("n_heads", "n_kv_heads"))
+    of_layer = {
+        "w_q": (d_model, d_q),
+        "w_k": (d_model, d_kv),
+        "w_v": (d_model, d_kv),
+        "w_o": (d_q, d_model),
+        "w_gate": (d_model, d_ff),
+        "w_up": (d_model, d_ff),
+        "w_down": (d_ff, d_model),
+        "attention_norm": (d_model,),
+        "mlp_norm": (d_model,),
+    }
+    layers = {
+        f"layers.{layer}.{name}": shape
+        for layer in range(config["n_layers"])
+        for name, shape in of_layer.items()
+    }
+    ends = {
+        "embedding": (config["vocab_size"], d_model),
+        "final_norm": (d_model,),
+        "lm_head": (d_model, config["vocab_size"]),
+    }
+    return layers | ends
 
 
 def new_cache(student: Student, config: dict, batch_size: int, max_len: int, dtype: Any = float):

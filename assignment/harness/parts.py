@@ -39,6 +39,71 @@ PARTS: tuple[Part, ...] = (
         ("mla_naive", "absorb", "mla_absorbed", "MLACache", "mla_prefill", "mla_decode_step"),
     ),
     Part(7, "Sampling", "sampling", ("apply_temperature", "top_k", "top_p")),
+    Part(
+        8,
+        "Accounting",
+        "accounting",
+        (
+            "n_params",
+            "matmul_params",
+            "kv_bytes_per_token",
+            "einsum_flops",
+            "forward_flops",
+            "generation_flops",
+            "roofline_seconds",
+            "decode_intensity",
+            "mla_core",
+        ),
+    ),
+    Part(
+        9,
+        "Word vectors (word2vec)",
+        "word2vec",
+        (
+            "embed",
+            "noise_distribution",
+            "sgns_loss",
+            "sgns_gradients",
+            "train_step",
+            "nearest",
+            "analogy",
+        ),
+    ),
+    Part(
+        11,
+        "Exercises",
+        "exercises",
+        (
+            "l2_1_parameters",
+            "l2_1_attention_share",
+            "l2_1_kv_bytes_per_token",
+            "l2_2_negative_sampling",
+            "l2_2_full_softmax",
+            "l2_2_ratio",
+            "l2_3_einsum_flops",
+            "l2_4_intensity_128",
+            "l2_4_intensity_1024",
+            "l2_4_intensity_32768",
+            "l2_5_kv_fp8",
+            "l2_5_kv_bf16",
+            "l2_5_against_weights",
+            "l2_6_with_cache",
+            "l2_6_without_cache",
+            "l2_6_ratio",
+            "l2_7_mla_bf16",
+            "l2_7_mla_fp8",
+            "l2_7_mha_bf16",
+            "l2_7_ratio",
+            "l2_10_swiglu_bytes",
+            "l2_10_norm_bytes",
+            "d3_3_query_length",
+            "d3_3_w_q_of_one_head",
+            "d3_3_w_q_of_the_layer",
+            "d3_4_growth",
+            "d3_7_first_of_the_output",
+            "d3_7_second_of_the_output",
+        ),
+    ),
 )
 
 # Extra and not among PARTS: it needs torch, which no part before it does (see torch_part.py).
@@ -54,8 +119,10 @@ PART_BY_NUMBER: dict[int, Part] = {part.number: part for part in PARTS}
 
 STUDENT_MODULES: tuple[str, ...] = tuple(dict.fromkeys(part.module for part in PARTS))
 
-# Functions of the given files that tests call by name, beside the student's own.
-GIVEN_FUNCTIONS: dict[str, str] = {"load_model": "transformer"}
+# What tests call of the given files by name, beside the student's own functions.
+GIVEN_FUNCTIONS: dict[str, str] = dict.fromkeys(
+    ("load_model", "ModelConfig", "MLAConfig"), "transformer"
+)
 
 MODULE_OF: dict[str, str] = {
     name: part.module for part in PARTS for name in part.functions
@@ -66,6 +133,7 @@ GIVEN_FILES: tuple[str, ...] = (
     "__init__.py",
     "transformer.py",
     "chat.py",
+    "word_vectors.py",
     "smollm2.py",
     "gguf_checkpoint.py",
 )

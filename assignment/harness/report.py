@@ -88,11 +88,9 @@ class Report:
         done = all(o.state == PASSED for o in outcomes)
         failed = any(o.state == FAILED for o in outcomes)
         colour = {"green": True} if done else {"red": True} if failed else {"yellow": True}
-        part = pad(tr("Part {part}", part=number), 6)
-        title = pad(spoken(PART_BY_NUMBER[number].title), 32)
-        self._line(
-            f"{part}  {title} {bar} {earned:>4g} / {total:<4g} {_state_of_part(outcomes)}", **colour
-        )
+        title = f"{tr('Part {part}', part=number)}  {spoken(PART_BY_NUMBER[number].title)}"
+        title = pad(title, width(tr("Part {part}", part=1)) + 34)  # one column for parts 1 and 11
+        self._line(f"{title} {bar} {earned:>4g} / {total:<4g} {_state_of_part(outcomes)}", **colour)
 
     def _write_diagnoses(self) -> None:
         """Which known bug computes the same, for each part that has wrong arrays."""

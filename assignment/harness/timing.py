@@ -15,7 +15,7 @@ import pytest
 
 from .compare import Mismatch
 from .growth import Growth, measure_growth
-from .models import new_cache
+from .models import new_cache, weight_shapes
 from .student import Student, not_started
 from .words import tr
 
@@ -50,36 +50,21 @@ def model_of_size(
 ) -> tuple[dict, dict]:
     """Config and random float32 weights, large enough that the work of a step takes its time."""
     rng = np.random.default_rng(0)
-    head_dim = d_model // n_heads
-    shapes = {"embedding": (vocab_size, d_model), "lm_head": (d_model, vocab_size)}
-    for layer in range(n_layers):
-        shapes |= {
-            f"layers.{layer}.w_q": (d_model, n_heads * head_dim),
-            f"layers.{layer}.w_k": (d_model, n_kv_heads * head_dim),
-            f"layers.{layer}.w_v": (d_model, n_kv_heads * head_dim),
-            f"layers.{layer}.w_o": (n_heads * head_dim, d_model),
-            f"layers.{layer}.w_gate": (d_model, d_ff),
-            f"layers.{layer}.w_up": (d_model, d_ff),
-            f"layers.{layer}.w_down": (d_ff, d_model),
-            f"layers.{layer}.attention_norm": (d_model,),
-            f"layers.{layer}.mlp_norm": (d_model,),
-        }
-    shapes["final_norm"] = (d_model,)
-    params = {
-        name: rng.standard_normal(shape, np.float32) / np.float32(np.sqrt(shape[0]))
-        if len(shape) == 2
-        else np.ones(shape, np.float32)
-        for name, shape in shapes.items()
-    }
     config = {
         "name": "timing",
         "n_layers": n_layers,
         "d_model": d_model,
         "n_heads": n_heads,
         "n_kv_heads": n_kv_heads,
-        "head_dim": head_dim,
+        "head_dim": d_model // n_heads,
         "d_ff": d_ff,
         "vocab_size": vocab_size,
+    }
+    params = {
+        name: rng.standard_normal(shape, np.float32) / np.float32(np.sqrt(shape[0]))
+        if len(shape) == 2
+        else np.ones(shape, np.float32)
+        for name, shape in weight_shapes(config).items()
     }
     return config, params
 

@@ -18,24 +18,16 @@ import pytest
 from .compare import Mismatch
 from .parts import TORCH_MODEL_FILE, TORCH_PART
 from .student import NotStarted, not_started
-from .words import language, tr
+from .words import tr
 
 FILE = f"test_part{TORCH_PART.number}_{TORCH_PART.module}.py"
 ASK = f"part{TORCH_PART.number}"
 ITEMS = pytest.StashKey[list[pytest.Item]]()
-NEEDS_TORCH = "part 10 needs torch: pip install torch"
-_WORDS = {
-    "en": {
-        "needs": f"(Extra: {NEEDS_TORCH})",
-        "ask": "(Extra: part 10, fast decode in torch: pytest assignment/ -k part10)",
-        "points": "Part 10 (extra): {earned:g} / {total:g} points",
-    },
-    "zh": {
-        "needs": "(附加：第 10 部分需要 torch：pip install torch)",
-        "ask": "(附加：第 10 部分，用 torch 快速解码：pytest assignment/ -k part10)",
-        "points": "第 10 部分 (附加)：{earned:g} / {total:g} 分",
-    },
-}
+
+
+def needs_torch() -> str:
+    """Why a test of part 10 is skipped."""
+    return tr("part 10 needs torch: pip install torch")
 
 
 def asked_for(config: pytest.Config) -> bool:
@@ -60,7 +52,6 @@ def pytest_terminal_summary(
 ) -> Generator[None, None, None]:
     """After everything else: the points of part 10, or one line on how to get to it."""
     yield
-    words = _WORDS[language()]
     if asked_for(config):
         from .plugin import OUTCOME  # the plugin imports this module
 
@@ -69,12 +60,17 @@ def pytest_terminal_summary(
         if done:
             earned = sum(o.points for o in done)
             total = sum(o.grading.points for o in done)
-            terminalreporter.write_line(words["points"].format(earned=earned, total=total))
+            points = tr(
+                "Part 10 (extra): {earned:g} / {total:g} points", earned=earned, total=total
+            )
+            terminalreporter.write_line(points)
     elif not config.getoption("keyword") and not config.getoption("markexpr"):
         whole = all(Path(argument.partition("::")[0]).is_dir() for argument in config.args)
         if whole and not config.option.collectonly:
+            ask = tr("part 10, fast decode in torch: pytest assignment/ -k part10")
             has_torch = importlib.util.find_spec("torch") is not None
-            terminalreporter.write_line("\n" + words["ask" if has_torch else "needs"])
+            what = ask if has_torch else needs_torch()
+            terminalreporter.write_line(tr("\n(Extra: {what})", what=what))
 
 
 def student_functions(package: str) -> SimpleNamespace:

@@ -11,6 +11,9 @@ CHINESE: dict[str, str] = {
     "Grouped queries (GQA)": "分组查询注意力（GQA）",
     "Latent attention (MLA)": "多头潜在注意力（MLA）",
     "Sampling": "采样",
+    "Exercises": "练习",
+    "Accounting": "账本",
+    "Word vectors (word2vec)": "词向量（word2vec）",
     # Axes of arrays
     "step {n}": "第 {n} 步",
     "batch {n}": "batch {n}",
@@ -25,9 +28,17 @@ CHINESE: dict[str, str] = {
     "row {n}": "行 {n}",
     "column {n}": "列 {n}",
     "pair {n}": "第 {n} 对",
+    "word {n}": "词 {n}",
+    "negative {n}": "第 {n} 个负样本",
+    "place {n}": "第 {n} 名",
+    "question {n}": "第 {n} 题",
     "i {n}": "i = {n}",
     "j {n}": "j = {n}",
     "k {n}": "k = {n}",
+    # draws.py
+    "(grading draws other examples here than a run at home, the same for everybody)": (
+        "（这一项评分时另抽例子，与自己运行时的不同，但全班都一样）"
+    ),
     # compare.py
     "{what}: compared with {other}, which is no array": "{what}：与之比较的是{other}，不是数组",
     "{what}: got {got}, expected an array of shape {shape}": (
@@ -69,6 +80,27 @@ CHINESE: dict[str, str] = {
     "the only value": "唯一的那个值",
     "index {index}": "下标 {index}",
     "{n} of {total} values are wrong": "{total} 个值里错了 {n} 个",
+    # counts.py
+    "{call}\ngot the float {got!r}, expected an int: floats are exact up to 2**53 only. Where you "
+    "divide, use //": (
+        "{call}\n得到浮点数 {got!r}，应为整数：浮点数只在 2**53 以内是精确的。要除的地方请用 //"
+    ),
+    "{call}\ngot {got}, expected an int": "{call}\n得到的是{got}，应为整数",
+    "{call}\ngot {got}, expected a number": "{call}\n得到的是{got}，应为一个数",
+    "{call}\ngot {got}, expected a dict": "{call}\n得到的是{got}，应为字典",
+    "{call}\ngot {got}, expected two ints": "{call}\n得到的是{got}，应为两个整数",
+    "{call}\nthe dict lacks {name!r}": "{call}\n字典里缺 {name!r}",
+    "{call}\nthe dict has {name!r}; its names are {names}": (
+        "{call}\n字典里多了 {name!r}；应有的名字是 {names}"
+    ),
+    "{call}\ngot {got}, expected {expected:,}: {ratio:.4g} of it{overflow}\n{n} of {total} numbers "
+    "are wrong": (
+        "{call}\n得到 {got}，应为 {expected:,}，前者是后者的 {ratio:.4g} 倍{overflow}\n"
+        "{total} 个数里错了 {n} 个"
+    ),
+    "an integer of {bits} bits": "一个 {bits} 位的二进制整数",
+    "\nthese are the last {bits} bits of the right number: an {kind} overflowed; Python's int does "
+    "not": "\n这正是正确结果的最低 {bits} 位：{kind} 溢出了；Python 自己的 int 不会溢出",
     # cases.py, student.py
     "{file} is damaged ({error}); get a fresh copy of it": (
         "{file} 已损坏（{error}）；请重新取一份"
@@ -191,6 +223,9 @@ CHINESE: dict[str, str] = {
     "the place of the largest weight": "最大权重的位置",
     "the sum of softmax weights": "softmax 权重之和",
     "attention of the three tokens of D3": "D3 里三个 token 的注意力",
+    "attention of the three tokens of D3, their values times {factor}": (
+        "D3 里三个 token 的注意力，value 乘以 {factor}"
+    ),
     "attention over {n} keys": "对 {n} 个 key 的注意力",
     "attention over {n} reordered keys": "打乱次序后对 {n} 个 key 的注意力",
     "attention by two different queries": "两个不同 query 的注意力",
@@ -339,7 +374,7 @@ CHINESE: dict[str, str] = {
     "grouped_query_attention with 4 query heads and 3 key/value heads": (
         "4 个 query 头、3 个 KV 头的 grouped_query_attention"
     ),
-    "GQA over values of one": "value 全为 1 的 GQA",
+    "GQA over equal values": "value 全都相等的 GQA",
     "GQA with other queries": "换了 query 的 GQA",
     "GQA with {n} groups of {size} heads": "{n} 组、每组 {size} 个头的 GQA",
     "GQA with {n} groups of {size} heads, compared with MHA": (
@@ -400,6 +435,14 @@ CHINESE: dict[str, str] = {
     ),
     # Part 10, and how the time of a step grows
     "Fast decode in torch": "用 torch 快速 decode",
+    "part 10 needs torch: pip install torch": "第 10 部分需要 torch：pip install torch",
+    "part 10, fast decode in torch: pytest assignment/ -k part10": (
+        "第 10 部分，用 torch 快速 decode：pytest assignment/ -k part10"
+    ),
+    "\n(Extra: {what})": "\n（附加：{what}）",
+    "Part 10 (extra): {earned:g} / {total:g} points": (
+        "第 10 部分（附加）：{earned:g} / {total:g} 分"
+    ),
     "from context {short} to {long} a decode step takes {step:.1f} times as long, a recompute "
     "{all:.1f} times": (
         "上下文从 {short} 到 {long}，一步 decode 的时间变为 {step:.1f} 倍，重算变为 {all:.1f} 倍"
@@ -467,4 +510,235 @@ CHINESE: dict[str, str] = {
     "(..., V): one row alone, or rows of rows; k = V and p = 1 keep everything": (
         "(..., V)：单独一行，或多层的行；k = V、p = 1 时全部留下"
     ),
+    # Part 8
+    "Every number of a model counts once: the lecture's models and others, tied or not": (
+        "模型里的每个数都算一次，只算一次：讲义里的模型和别的模型，共享 lm_head 与否都算对"
+    ),
+    "lm_head is multiplied, tied or not; norms and the embedding table are not": (
+        "共享与否，lm_head 都参与矩阵乘法；归一化的权重和 embedding 查表不参与"
+    ),
+    "K and V of G heads in every layer, in the bytes asked for: 512 KiB in exercise 1": (
+        "每一层 G 个头的 K 和 V，按给定的字节数；练习 1 是 512 KiB"
+    ),
+    "Each letter counts once, wherever it stands: 80,640 in exercise 3": (
+        "每个字母不管出现在哪里都只算一次；练习 3 是 80,640"
+    ),
+    "A letter of two sizes, and a shape that does not fit its operand, raise a ValueError": (
+        "一个字母有两种大小，或形状与字母个数对不上，抛出 ValueError"
+    ),
+    "FLOPs of every product and of the attention core, which counts what the mask allows": (
+        "每个矩阵乘法和注意力核心的 FLOPs，核心只算掩码允许的部分"
+    ),
+    "The formulas give what the given model's Counter logs while it runs": (
+        "公式的结果等于给定的模型运行时 Counter 记下的账"
+    ),
+    "With a cache nothing is computed twice: the FLOPs of the steps add up to a prefill's": (
+        "有 cache 就没有重复计算：逐个 token 的 FLOPs 加起来等于一次 prefill 的"
+    ),
+    "forward_flops counts nothing for some operation": "forward_flops 有一项是 0",
+    "behind a longer cache, the attention core must take more FLOPs": (
+        "cache 更长，注意力核心的 FLOPs 应该更多"
+    ),
+    "With a cache a prefill and a step for each further token, without a pass for every token": (
+        "有 cache 时一次 prefill，其后每个 token 一步；没有 cache 时每个 token 都要完整跑一遍"
+    ),
+    "The larger of arithmetic and traffic, on both sides of the ridge": (
+        "计算和搬运两个时间里较大的那个，屋脊点两侧都对"
+    ),
+    "B f / (W + B k): the weights are read once, K and V for each sequence": (
+        "B f / (W + B k)：权重只读一次，K 和 V 每个序列各读各的"
+    ),
+    "A larger batch helps, less and less: every sequence reads its own K and V": (
+        "加大 batch 有用，但越来越不管用：每个序列读自己的 K 和 V"
+    ),
+    "twice the batch must give more than the intensity, and less than twice it": (
+        "batch 加倍，强度应该变大，但不到两倍"
+    ),
+    "as the batch grows, the intensity must grow towards a limit": (
+        "batch 越来越大时，强度应该增大并趋于一个上限"
+    ),
+    "Absorbed MLA: FLOPs of one token's core, and the bytes of latents and RoPE keys": (
+        "吸收之后的 MLA：一个 token 的注意力核心的 FLOPs，以及潜在向量和 RoPE key 的字节数"
+    ),
+    # Part 9
+    "embed looks the rows of tokens up, in the dtype of the table": (
+        "embed 按 token 取出表里的行，dtype 与表相同"
+    ),
+    "embed(table, tokens) equals one-hot vectors times the table (L2 §1.8)": (
+        "embed(table, tokens) 等于独热向量乘以表（L2 §1.8）"
+    ),
+    "embed, compared with one-hot @ table": "embed，与 one-hot @ table 比较",
+    "The probability of a negative is its count to the power 0.75, with the sum 1": (
+        "负样本的概率是词频的 0.75 次方，总和为 1"
+    ),
+    "The sum is 1, a longer text changes nothing, and rare words gain against the text": (
+        "总和为 1，文本变长结果不变，少见词比在文本里更常被抽到"
+    ),
+    "the sum of the probabilities": "概率之和",
+    "noise_distribution of counts that are {times} times as large": (
+        "词频都乘以 {times} 之后的 noise_distribution"
+    ),
+    "the words in order of their probability": "按概率排列的词",
+    "a rare word must gain more against its share of the text than a frequent one": (
+        "和在文本里所占的份额相比，少见词应当比高频词得益更多"
+    ),
+    "The loss of each pair: one seen word against K negatives, which are summed": (
+        "每一对的损失：一个真实出现的词，K 个负样本，后者求和"
+    ),
+    "The loss of dot products in the thousands neither overflows nor becomes infinite": (
+        "点积上千时，损失既不溢出，也不变成无穷大"
+    ),
+    "sgns_loss of very large dot products": "点积非常大时的 sgns_loss",
+    "The derivatives by center, context and negatives, in this order": (
+        "依次对中心词、上下文、负样本的导数"
+    ),
+    "The gradients are the slopes of the formula, measured by finite differences": (
+        "梯度等于用有限差分量出的公式的斜率"
+    ),
+    "The gradients are the slopes of your own sgns_loss, measured by finite differences": (
+        "梯度等于用有限差分量出的、你自己的 sgns_loss 的斜率"
+    ),
+    "sgns_loss at two different points": "两个不同点上的 sgns_loss",
+    "Other places for the same negatives change no loss, and no gradient but by its place": (
+        "同样的负样本换个次序，损失不变，梯度也只是跟着换位置"
+    ),
+    "sgns_loss with the negatives in another order": "负样本换了次序的 sgns_loss",
+    "the gradient by {name}": "对 {name} 的梯度",
+    "A step moves every word of the batch against the sum of its gradients, at the old vectors": (
+        "一步更新让批里的每个词逆着它的梯度之和移动，梯度都在旧向量处取"
+    ),
+    "A batch moves each word by the sum of what its pairs do alone, however often it occurs": (
+        "一批对每个词的移动，等于各对单独作用之和，不管这个词出现几次"
+    ),
+    "the input vectors after a step": "更新一步之后的 inputs",
+    "the output vectors after a step": "更新一步之后的 outputs",
+    "a step of {n} pairs, compared with the sum of what each does alone": (
+        "{n} 对的一步更新，与各对单独更新之和比较"
+    ),
+    "A small step lowers the loss of the batch, and twice the learning rate goes twice as far": (
+        "小小的一步使这批的损失下降；学习率加倍，移动也加倍"
+    ),
+    "the loss of the batch went from {before:.6f} to {after:.6f}": (
+        "这批的损失从 {before:.6f} 变成了 {after:.6f}"
+    ),
+    "a step with twice the learning rate": "学习率加倍的一步",
+    "The words with the largest cosine, the nearest first; excluded words are passed over": (
+        "余弦相似度最大的词，最近的在前；被排除的词跳过"
+    ),
+    "Longer or shorter vectors are no nearer, and a word is nearest to itself": (
+        "向量变长变短，远近不变；离一个词最近的是它自己"
+    ),
+    "the words found by nearest, sorted": "nearest 找到的词，排序之后",
+    "nearest among vectors of other lengths": "向量长度改变之后的 nearest",
+    "the word nearest to word {n}": "离词 {n} 最近的词",
+    "The word nearest to v(a*) - v(a) + v(b), which is none of the three asked with": (
+        "离 v(a*) - v(a) + v(b) 最近的词，三个提问词除外"
+    ),
+    "the answers of analogy": "analogy 的答案",
+    "Vectors that your train_step learned find their topics and answer analogies": (
+        "用你的 train_step 学出的向量找得到话题词，答得出类比"
+    ),
+    "trained vectors": "训练出的向量",
+    "of the 54 words nearest to 18 words {n} are of their topic; 40 must be": (
+        "18 个词各取最近的 3 个，共 54 个，其中 {n} 个是话题词，至少要有 40 个"
+    ),
+    "{n} of 90 analogies are right; 60 must be": "90 道类比答对了 {n} 道，至少要对 60 道",
+    "three arrays, by center, context and negatives": "三个数组，依次对应中心词、上下文和负样本",
+    "two arrays, the new inputs and outputs": "两个数组，新的 inputs 和新的 outputs",
+    "{what}, the input vectors": "{what}，输入向量 inputs",
+    "{what}, the output vectors": "{what}，输出向量 outputs",
+    "{what} must return {expected}": "{what} 应该返回{expected}",
+    "analogy must return the number of one word, an integer": (
+        "analogy 应该返回一个词的编号，是整数"
+    ),
+    # Part 11
+    "L2 exercise 1: the parameters of the model": "L2 练习 1：模型的参数量",
+    "L2 exercise 1: the share of attention": "L2 练习 1：注意力所占的比例",
+    "L2 exercise 1: the cache of a token in int8": "L2 练习 1：每 token 的 int8 KV cache",
+    "L2 exercise 2: Q with negative sampling": "L2 练习 2：负采样的 Q",
+    "L2 exercise 2: Q with the full softmax": "L2 练习 2：完整 softmax 的 Q",
+    "L2 exercise 2: how many times as much": "L2 练习 2：相差多少倍",
+    "L2 exercise 3: FLOPs of a contraction": "L2 练习 3：一次缩并的 FLOPs",
+    "L2 exercise 4: intensity at S = 128": "L2 练习 4：S = 128 时的强度",
+    "L2 exercise 4: intensity at S = 1024": "L2 练习 4：S = 1024 时的强度",
+    "L2 exercise 4: intensity at S = 32768": "L2 练习 4：S = 32768 时的强度",
+    "L2 exercise 5: four contexts of 128K in FP8": "L2 练习 5：四个 128K 上下文，FP8",
+    "L2 exercise 5: four contexts of 128K in BF16": "L2 练习 5：四个 128K 上下文，BF16",
+    "L2 exercise 5: the cache beside the weights": "L2 练习 5：KV cache 与权重相比",
+    "L2 exercise 6: FLOPs with a cache": "L2 练习 6：用 cache 的 FLOPs",
+    "L2 exercise 6: FLOPs without a cache": "L2 练习 6：不用 cache 的 FLOPs",
+    "L2 exercise 6: what the cache saves": "L2 练习 6：cache 省了多少倍",
+    "L2 exercise 7: MLA's cache of a token in BF16": "L2 练习 7：MLA 每 token 的 KV，BF16",
+    "L2 exercise 7: MLA's cache of a token in FP8": "L2 练习 7：MLA 每 token 的 KV，FP8",
+    "L2 exercise 7: the same with MHA": "L2 练习 7：换成 MHA",
+    "L2 exercise 7: MHA beside MLA": "L2 练习 7：MHA 是 MLA 的多少倍",
+    "L2 exercise 10: bytes of SwiGLU's elementwise work": "L2 练习 10：SwiGLU 逐元素运算的字节数",
+    "L2 exercise 10: bytes of the norms": "L2 练习 10：RMSNorm 的字节数",
+    "D3 question 3: the length of q": "D3 自测 3：q 的长度",
+    "D3 question 3: W^q of one head": "D3 自测 3：一个头的 W^q",
+    "D3 question 3: W^q of the layer": "D3 自测 3：整层的 W^q",
+    "D3 question 4: how the attention matrix grows": "D3 自测 4：注意力矩阵变大多少",
+    "D3 question 7: the output of token 3, first number": "D3 自测 7：token 3 的输出，第一个数",
+    "D3 question 7: the output of token 3, second number": "D3 自测 7：token 3 的输出，第二个数",
+    "{answer} is not the answer\n{why}": "{answer} 不对\n{why}",
+    "{answer} has too few significant digits: {n}, where {wanted} are asked for": (
+        "{answer} 的有效数字太少：只有 {n} 位，至少要 {wanted} 位"
+    ),
+    "\nit is right as far as it goes": "\n就给出的这几位来说是对的",
+    "the answer is more than 0": "答案大于 0",
+    "the number is right, its unit is not: {why}": "数对了，单位不对：{why}",
+    "K, M, G are powers of 1000 and Ki, Mi, Gi of 1024; a byte (B) is 8 bits (b)": (
+        "K、M、G 是 1000 的幂，Ki、Mi、Gi 是 1024 的幂；1 字节（B）是 8 比特（b）"
+    ),
+    "with % it is hundredths, without it a fraction of 1": "带 % 是百分数，不带就是小数",
+    "K, M, G, T, P are powers of 1000, B is a billion": ("K、M、G、T、P 是 1000 的幂，B 是十亿"),
+    "too small by a factor of {n}": "只有答案的 1/{n}",
+    "too large by a factor of {n}": "是答案的 {n} 倍",
+    "off by a power of ten or of 1024: look at the unit and at the exponent": (
+        "差了 10 或 1024 的幂：看看单位和指数"
+    ),
+    "close, within 3 %: round once, at the end; or a small term is counted or left out": (
+        "很接近，相差不到 3 %：只在最后四舍五入一次；或者多算、漏算了一个小项"
+    ),
+    "read as {value:.6g}; asked is {kind}; no known mistake gives this": (
+        "读作 {value:.6g}；问的是{kind}；没有哪个已知的错误会得到这个数"
+    ),
+    "{answer} is the shape of a matrix; {kind} is asked for": (
+        "{answer} 是矩阵的形状；问的是{kind}"
+    ),
+    "rows: the input's length; columns: the output's": "行数是输入长度，列数是输出长度",
+    "a number of parameters": "参数个数",
+    "a number of bytes": "字节数",
+    "a number of floating-point operations": "浮点运算次数",
+    "FLOPs per byte": "每字节的 FLOPs",
+    "how many times as much": "倍数",
+    "a share of the whole": "占总数的比例",
+    "a plain number": "一个数",
+    "a time": "时间",
+    "a speed": "速度",
+    "rows and columns": "行数和列数",
+    '{text} is no shape; expected rows and columns, as in "12 x 34"': (
+        '{text} 不是形状；应写行数和列数，例如 "12 x 34"'
+    ),
+    "a unit is missing: {kind} is asked for, as in {example}": (
+        "没有写单位：问的是{kind}，例如 {example}"
+    ),
+    "{unit} measures {other}; {kind} is asked for, as in {example}": (
+        "{unit} 是{other}的单位；问的是{kind}，例如 {example}"
+    ),
+    "{unit} is no unit that is known here; {kind} is asked for, as in {example}": (
+        "不认识单位 {unit}；问的是{kind}，例如 {example}"
+    ),
+    'got {got}, expected a text with a number and its unit, as in "1.5 GiB"': (
+        '得到的是{got}，应为一段文字：一个数和它的单位，例如 "1.5 GiB"'
+    ),
+    "{text} is not a finite number": "{text} 不是有限的数",
+    "an answer has at most {n} characters: a number and its unit, without the calculation": (
+        "答案最多 {n} 个字符：只写数和单位，不写算式"
+    ),
+    "{text} does not begin with a number": "{text} 不是以数字开头",
+    "the comma in {text}: it separates thousands here, as in 12,345; write decimals with a point": (
+        "{text} 里的逗号：这里逗号只作千位分隔，如 12,345；小数请用点"
+    ),
+    "{text} is too large or too small to be meant": "{text} 太大或太小，不像是答案",
 }

@@ -1,6 +1,6 @@
 """Builds the site for reading: `make site`, or `python docs/site/make_site.py [FOLDER]`.
 
-Both handouts and every page of docs/ become HTML, from where they lie; source files that they link
+The handouts and every page of docs/ become HTML, from where they lie; source files that they link
 to become pages too. The result opens from a folder (file://) as well as from a server, and loads
 nothing from anywhere else.
 """

@@ -9,9 +9,11 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
+from grader.options import LangOption
 from grader.policy_file import Policy
 from grader.pool import usable_cores
 from grader.table import say
+from grader.words import speak, tr
 
 
 def bench_command(
@@ -43,6 +45,7 @@ def bench_command(
         Literal["auto", "bubblewrap", "portable", "none"],
         typer.Option(help="'none' runs the submission with your own rights."),
     ] = "auto",
+    lang: LangOption = None,
 ) -> None:
     """Time a submission's decode loop against ours, in the sandbox, on verified outputs."""
     from grader.bench import report
@@ -50,12 +53,13 @@ def bench_command(
     from grader.bench.run import bench_submission
     from grader.bench.setting import setting_for
 
+    speak(lang)
     bands = Policy.load(policy).bench
     setting = setting_for(impl, device, quick, threads or usable_cores())
     if repetitions is not None:
         setting = replace(setting, repetitions=repetitions)
     console, err = Console(), Console(stderr=True)
-    with err.status("starting") as status:
+    with err.status(tr("starting")) as status:
         done = bench_submission(
             submission, setting, sandbox, progress=lambda text: status.update(text)
         )
@@ -71,6 +75,6 @@ def bench_command(
         report.write_json(out, report.as_json(setting, measured, analysis, bands, about))
     if plot is not None:
         if analysis is None:
-            say(console, f"{plot} is not drawn: there are no times.")
+            say(console, tr("{file} is not drawn: there are no times.", file=plot))
         else:
             report.plot(plot, analysis, setting, done.student)

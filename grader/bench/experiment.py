@@ -35,6 +35,7 @@ from grader.bench.verify import (
     expected_kind,
 )
 from grader.remote import SubmissionProblem
+from grader.words import tr
 
 WARM_UP_STEPS = 3
 PRODUCT_REPEATS = 5
@@ -117,7 +118,8 @@ class Experiment:
                 self._guarded(loop, loop.open, seed)
         self._warm_up(rng)
         for number, context in enumerate(self._setting.contexts):
-            self._progress(f"repetition {repetition + 1}, context {context}")
+            n = repetition + 1
+            self._progress(tr("repetition {n}, context {context}", n=n, context=context))
             order = self._order(repetition + number)
             self._steps(rng, context, order, timed=True)
             with self._turn(self._ours):
@@ -125,7 +127,7 @@ class Experiment:
                     self._ours, time_products, self._ours, context, PRODUCT_REPEATS, self._clock
                 )
             self._found.bound.setdefault(context, []).append(seconds)
-        self._progress(f"repetition {repetition + 1}, generation")
+        self._progress(tr("repetition {n}, generation", n=repetition + 1))
         self._generation(rng, self._setting.new_tokens, self._order(repetition), timed=True)
 
     def _warm_up(self, rng: np.random.Generator) -> None:
@@ -148,7 +150,7 @@ class Experiment:
             with self._turn(loop):
                 got[loop] = self._guarded(loop, time_steps, loop, prompt, revealed, self._clock)
         expected = np.moveaxis(self._expected(tokens, context - 1), 1, 0)
-        what = f"at context {context}" if timed else "while warming up"
+        what = tr("at context {n}", n=context) if timed else tr("while warming up")
         our_error = self._error_of(self._ours, got, expected, OUR_TOLERANCE, what)
         self._tolerance = Tolerance.of(self._setting.dtype, our_error)
         error = self._error_of(self._submission, got, expected, self._tolerance, what)
@@ -165,7 +167,7 @@ class Experiment:
                     self._kind,
                     np.float32,
                     expected.shape[1:],
-                    f"{what}: the output of step {step}",
+                    tr("{what}: the output of step {n}", what=what, n=step),
                 )
                 for step, answer in enumerate(got[loop].outputs)
             ]
@@ -179,7 +181,7 @@ class Experiment:
                 got[loop] = self._guarded(
                     loop, time_generation, loop, prompt, n_tokens, self._clock
                 )
-        what = "generate" if timed else "generate while warming up"
+        what = "generate" if timed else tr("generate while warming up")
         for loop in (self._ours, self._submission):
             with self._blame(loop):
                 self._check_generated(got[loop], prompt, n_tokens, what)
@@ -192,7 +194,7 @@ class Experiment:
         kind = self._kind if numpy_part else f"torch.Tensor torch.int64 {self._setting.device}"
         dtype = None if numpy_part else np.int64
         shape = (len(prompt), n_tokens)
-        tokens = check_output(got.output, kind, dtype, shape, f"{what}: the output")
+        tokens = check_output(got.output, kind, dtype, shape, tr("{what}: the output", what=what))
         in_range = np.clip(tokens, 0, self._setting.config.vocab_size - 1)
         whole = np.concatenate([prompt, in_range[:, :-1]], axis=1)
         logits = self._expected(whole, prompt.shape[1] - 1)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
+import re
+import warnings
 from dataclasses import asdict
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,7 @@ from grader.errors import GraderError
 from grader.policy_file import Bench
 from grader.record import write_atomically
 from grader.table import say
+from grader.words import language, speaking, spoken, tr
 
 FORMAT = 1
 
@@ -71,8 +76,8 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def print_refusal(console: Console, measured: Measured, max_points: float) -> None:
     """Why there are no times."""
-    say(console, f"Not timed: {measured.refused}")
-    say(console, f"Points: 0 of {max_points:g}.")
+    say(console, tr("Not timed: {why}", why=measured.refused))
+    say(console, tr("Points: 0 of {most:g}.", most=max_points))
 
 
 def print_analysis(console: Console, analysis: Analysis, setting: Setting, bench: Bench) -> None:
@@ -84,48 +89,63 @@ def print_analysis(console: Console, analysis: Analysis, setting: Setting, bench
     first, last = analysis.rows[0], analysis.rows[-1]
     say(
         console,
-        f"Bound: plain matrix-vector products over the bytes a step must read, "
-        f"{first.bytes_read / 1e6:.3g} to {last.bytes_read / 1e6:.3g} MB at "
-        f"{first.bytes_read / first.bound / 1e9:.3g} GB/s. Naive: the whole context again for each "
-        "token.",
+        tr(
+            "Bound: plain matrix-vector products over the bytes a step must read, {low:.3g} to "
+            "{high:.3g} MB at {speed:.3g} GB/s. Naive: the whole context again for each token.",
+            low=first.bytes_read / 1e6,
+            high=last.bytes_read / 1e6,
+            speed=first.bytes_read / first.bound / 1e9,
+        ),
     )
     say(
         console,
-        f"Growth: {growth.described()}. Fit of a step: {fit.fixed * 1e3:.3g} ms "
-        f"{fit.per_position * 1e6:+.3g} us per position; slope of the logarithms {fit.slope:.2f}.",
+        tr(
+            "Growth: {growth}. Fit of a step: {fixed:.3g} ms {each:+.3g} us per position; slope of "
+            "the logarithms {slope:.2f}.",
+            growth=growth.described(),
+            fixed=fit.fixed * 1e3,
+            each=fit.per_position * 1e6,
+            slope=fit.slope,
+        ),
     )
     if not growth.tells:
-        say(console, "The recompute hardly grew: whether the cache is used cannot be told here.")
+        words = tr("The recompute hardly grew: whether the cache is used cannot be told here.")
+        say(console, words)
     if growth.recomputes:
-        say(console, "A step's time grows like a recompute's: the cache is not used. No points.")
+        words = tr("A step's time grows like a recompute's: the cache is not used. No points.")
+        say(console, words)
     say(
         console,
-        f"Generation of {setting.new_tokens} tokens behind {setting.prompt}: "
-        f"{analysis.generation * 1e3 / setting.new_tokens:.3g} ms per token, "
-        f"{analysis.generation_to_ours:.2f} times the solution's.",
+        tr(
+            "Generation of {n} tokens behind {prompt}: {each:.3g} ms per token, {ratio:.2f} times "
+            "the solution's.",
+            n=setting.new_tokens,
+            prompt=setting.prompt,
+            each=analysis.generation * 1e3 / setting.new_tokens,
+            ratio=analysis.generation_to_ours,
+        ),
     )
     say(
         console,
-        f"Points: {analysis.points:g} of {analysis.max_points:g} (ratio to {bench.against} "
-        f"{analysis.ratio:.2f}).",
+        tr(
+            "Points: {points:g} of {most:g} (ratio to {against} {ratio:.2f}).",
+            points=analysis.points,
+            most=analysis.max_points,
+            against=spoken(bench.against),
+            ratio=analysis.ratio,
+        ),
     )
     if setting.config == TINY:
-        say(console, "With a model this tiny, that says that all works, and not how fast it is.")
+        words = tr("With a model this tiny, that says that all works, and not how fast it is.")
+        say(console, words)
 
 
 def _table(analysis: Analysis) -> Table:
-    table = Table(title="ms per token, medians; ratios of what was measured side by side")
-    columns = (
-        "context",
-        "step",
-        "min .. max",
-        "solution",
-        "naive",
-        "bound",
-        "/ solution",
-        "/ naive",
-        "/ bound",
-    )
+    title = tr("ms per token, medians; ratios of what was measured side by side")
+    table = Table(title=title)
+    others = [tr("solution"), tr("naive"), tr("bound")]
+    own = [tr("context"), tr("step"), tr("min .. max")]
+    columns = [*own, *others, *(f"/ {other}" for other in others)]
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for row in analysis.rows:
@@ -154,22 +174,69 @@ def plot(path: Path, analysis: Analysis, setting: Setting, student: str) -> None
             "else works without --plot."
         ) from None
     matplotlib.use("Agg")
+    with matplotlib.rc_context(_fonts()), _readable(path), warnings.catch_warnings():
+        # In an SVG a sign that no font has here is text all the same.
+        warnings.filterwarnings("ignore", r"Glyph .* missing")
+        _draw(path, analysis, setting, student)
+
+
+# Fonts with Chinese signs, as systems have them.
+CHINESE_FONTS = (
+    *("PingFang SC", "Hiragino Sans GB", "Heiti SC", "Microsoft YaHei", "SimHei"),
+    *("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC"),
+    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback"),
+)
+
+
+_CHINESE_FILES = re.compile(r"(?i)wqy|cjk|sourcehan|notosanssc|simhei|msyh|pingfang|hiragino|droid")
+
+
+@cache
+def _installed_chinese_fonts() -> tuple[str, ...]:
+    from matplotlib import font_manager
+
+    known = font_manager.fontManager
+    # matplotlib's list is made once, and may be older than the fonts.
+    listed = {font.fname for font in known.ttflist}
+    for path in font_manager.findSystemFonts():
+        if path not in listed and _CHINESE_FILES.search(Path(path).name):
+            with contextlib.suppress(OSError, RuntimeError):
+                known.addfont(path)
+    installed = {font.name for font in known.ttflist}
+    return tuple(name for name in CHINESE_FONTS if name in installed)
+
+
+def _fonts() -> dict[str, Any]:
+    """Text of an SVG stays text, so that whoever looks at it has the font for it."""
+    # In English, too: names are of every script.
+    return {"svg.fonttype": "none", "font.family": ["DejaVu Sans", *_installed_chinese_fonts()]}
+
+
+def _readable(path: Path) -> contextlib.AbstractContextManager:
+    """English words where a picture's Chinese ones would be boxes."""
+    drawable = path.suffix == ".svg" or _installed_chinese_fonts()
+    return contextlib.nullcontext() if language() == "en" or drawable else speaking("en")
+
+
+def _draw(path: Path, analysis: Analysis, setting: Setting, student: str) -> None:
     from matplotlib import pyplot
 
     contexts = [row.context for row in analysis.rows]
     figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
     for label, name, style in (
-        ("naive recompute", "naive", "s--"),
+        (tr("naive recompute"), "naive", "s--"),
         (student, "step", "o-"),
-        ("solution", "ours", "^-"),
-        ("bound: plain matrix-vector products", "bound", "k:"),
+        (tr("solution"), "ours", "^-"),
+        (tr("bound: plain matrix-vector products"), "bound", "k:"),
     ):
         # No mathematics in what a student may have named.
         times = [getattr(row, name) * 1e3 for row in analysis.rows]
         axes.plot(contexts, times, style, label=label.replace("$", r"\$"))
     low, high = zip(*(row.step_spread for row in analysis.rows), strict=True)
     axes.fill_between(contexts, [t * 1e3 for t in low], [t * 1e3 for t in high], alpha=0.2)
-    axes.set(xscale="log", yscale="log", xlabel="context (tokens)", ylabel="ms per token")
+    axes.set(xscale="log", yscale="log")
+    axes.set(xlabel=tr("context (tokens)"), ylabel=tr("ms per token"))
+    axes.set_xticks([], minor=True)  # their labels would lie on those of the contexts
     axes.set_xticks(contexts, [str(context) for context in contexts])
     axes.set_title(f"{setting.impl}, {setting.device}, {setting.dtype}, {setting.config.name}")
     axes.grid(alpha=0.3)
@@ -218,7 +285,16 @@ def _cpu() -> str:
 def title(student: str, setting: Setting, tier: str) -> str:
     """The line above everything."""
     s = setting
-    return (
-        f"{student}: {s.impl} on {s.device}, {s.dtype}, model {s.config.name}, {s.threads} "
-        f"thread{'s' * (s.threads > 1)}, {s.repetitions} repetitions; sandbox: {tier}"
+    threads = tr("1 thread") if s.threads == 1 else tr("{n} threads", n=s.threads)
+    return tr(
+        "{student}: {impl} on {device}, {dtype}, model {model}, {threads}, {n} repetitions; "
+        "sandbox: {tier}",
+        student=student,
+        impl=s.impl,
+        device=s.device,
+        dtype=s.dtype,
+        model=s.config.name,
+        threads=threads,
+        n=s.repetitions,
+        tier=tier,
     )

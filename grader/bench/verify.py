@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grader.words import tr
+
 RMS_TOLERANCE = {"float32": 1e-5}
 # Of our own loop's error, where the dtype is so coarse that no fixed figure would do: for all steps
 # together, and for each.
@@ -58,23 +60,32 @@ def check_output(
         dtype: of the array as it came through the pipe; None takes any integers.
     """
     if type(answer) is not list or len(answer) != 2 or type(answer[0]) is not str:
-        raise Refused(f"{what}: not an answer of the harness's adapter")
+        raise Refused(tr("{what}: not an answer of the harness's adapter", what=what))
     got_kind, values = answer
     if got_kind != kind or type(values) is not np.ndarray:
-        found = got_kind if got_kind != kind else "an array the pipe does not carry"
-        raise Refused(f"{what} is {found}, expected {kind}")
+        found = got_kind if got_kind != kind else tr("an array the pipe does not carry")
+        words = tr("{what} is {found}, expected {expected}", what=what, found=found, expected=kind)
+        raise Refused(words)
     if values.shape != shape:
-        raise Refused(f"{what} has shape {values.shape}, expected {shape}")
+        got = values.shape
+        words = tr("{what}: shape {got}, expected {shape}", what=what, got=got, shape=shape)
+        raise Refused(words)
     if values.dtype.kind != "i" if dtype is None else values.dtype != dtype:
-        expected = "integers" if dtype is None else np.dtype(dtype).name
-        raise Refused(f"{what} has dtype {values.dtype}, expected {expected}")
+        expected = tr("integers") if dtype is None else np.dtype(dtype).name
+        words = tr(
+            "{what}: dtype {got}, expected {expected}",
+            what=what,
+            got=values.dtype,
+            expected=expected,
+        )
+        raise Refused(words)
     return values
 
 
 def rms_errors(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """The error of each step: got and expected (steps, B, V) -> (steps,), logits of unit size."""
     if not np.isfinite(got).all():
-        raise Refused("a logit is NaN or infinite")
+        raise Refused(tr("a logit is NaN or infinite"))
     scale = max(1.0, float(np.sqrt(np.mean(expected**2))))
     return np.sqrt(np.mean((got - expected) ** 2, axis=(1, 2))) / scale
 
@@ -87,22 +98,31 @@ def check_steps(got: np.ndarray, expected: np.ndarray, tolerance: Tolerance, wha
     bad = np.flatnonzero(errors > tolerance.rms_of_step)
     if bad.size:
         step = int(bad[0])
-        name = "the prefill's logits" if step == 0 else f"the logits of step {step}"
-        raise Refused(
-            f"{what}: {name} are wrong by {errors[step]:.1e} (rms), accepted is "
-            f"{tolerance.rms_of_step:.1e}{guess}"
+        later = tr("the logits of step {step}", step=step)
+        name = later if step else tr("the logits of prefill")
+        words = tr(
+            "{what}: {name} are wrong by {error:.1e} (rms), accepted is {most:.1e}",
+            what=what,
+            name=name,
+            error=errors[step],
+            most=tolerance.rms_of_step,
         )
+        raise Refused(words + guess)
     if together > tolerance.rms:
-        raise Refused(
-            f"{what}: the logits are wrong by {together:.1e} (rms of all steps), accepted is "
-            f"{tolerance.rms:.1e}{guess}"
+        words = tr(
+            "{what}: the logits are wrong by {error:.1e} (rms of all steps), accepted is "
+            "{most:.1e}",
+            what=what,
+            error=together,
+            most=tolerance.rms,
         )
+        raise Refused(words + guess)
     return together
 
 
 def _lower_precision(errors: np.ndarray) -> str:
     even = errors.min() > errors.max() / 30
-    return "; an error this small in every step comes of a lower precision" if even else ""
+    return tr("; an error this small in every step comes of a lower precision") if even else ""
 
 
 def check_tokens(tokens: np.ndarray, logits: np.ndarray, tolerance: Tolerance, what: str) -> None:
@@ -113,14 +133,22 @@ def check_tokens(tokens: np.ndarray, logits: np.ndarray, tolerance: Tolerance, w
         logits: (B, n, V), of the sequences made of these very tokens.
     """
     if tokens.min() < 0 or tokens.max() >= logits.shape[2]:
-        raise Refused(f"{what}: a token is outside the vocabulary 0..{logits.shape[2] - 1}")
+        last = logits.shape[2] - 1
+        words = tr("{what}: a token is outside the vocabulary 0..{last}", what=what, last=last)
+        raise Refused(words)
     chosen = np.take_along_axis(logits, tokens[..., None], axis=2)[..., 0]
     short = logits.max(axis=2) - chosen
     scale = max(1.0, float(np.sqrt(np.mean(logits**2))))
     wrong = np.argwhere(short > TIE * tolerance.rms * scale)
     if wrong.size:
         row, place = min(map(tuple, wrong), key=lambda found: found[1])
-        raise Refused(
-            f"{what}: token {place} (row {row}) is {tokens[row, place]}, whose logit is "
-            f"{short[row, place]:.1e} below the largest"
+        words = tr(
+            "{what}: token {place} (row {row}) is {token}, whose logit is {short:.1e} below the "
+            "largest",
+            what=what,
+            place=place,
+            row=row,
+            token=tokens[row, place],
+            short=short[row, place],
         )
+        raise Refused(words)

@@ -11,7 +11,7 @@ from typing import Any
 
 from assignment.harness.cases import load_cases
 
-from . import decode, functions, hidden, latent
+from . import accounts, decode, functions, hidden, latent, words
 from .draw import Draw
 
 Fields = dict[str, Any]
@@ -20,6 +20,8 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     **functions.BUILDERS,
     **decode.BUILDERS,
     **latent.BUILDERS,
+    **accounts.BUILDERS,
+    **words.BUILDERS,
 }
 
 # Cases whose inputs are all drawn from a few options, and those inputs.

@@ -21,6 +21,7 @@ from grader.export.cells import number_cell
 from grader.export.raw_csv import NotCsv, Row, join, parse
 from grader.policy import Score, student_key
 from grader.record import write_atomically
+from grader.submissions import read_file
 
 Match = Literal["auto", "login", "sis", "id", "name"]
 ID_COLUMNS: dict[str, str] = {"login": "SIS Login ID", "sis": "SIS User ID", "id": "ID"}
@@ -113,13 +114,7 @@ def write_column(
 
 def _read(path: Path) -> tuple[str, bytes]:
     """Text and byte order mark."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as problem:
-        raise GraderError(f"The Canvas file {path} cannot be read: {problem.strerror}.") from None
-    if len(content) > MAX_BYTES:
-        raise GraderError(f"{path} is larger than 64 MiB, so it is no gradebook of Canvas.")
+    content = read_file(path, "Canvas", MAX_BYTES)
     bom = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
     try:
         return content[len(bom) :].decode(), bom

@@ -29,6 +29,7 @@ from grader.export.cells import number_cell, text_cell
 from grader.policy import ClassScores, Score
 from grader.record import write_atomically
 from grader.table import plain
+from grader.words import tr
 
 
 def write_csv(scores: ClassScores, path: Path) -> None:
@@ -72,7 +73,7 @@ def _row(score: Score, parts: Sequence[int]) -> list[str]:
         *(raw, loss, penalty, final, number_cell(score.max_points)),
         *of_parts,
         " ".join(map(str, score.below_minimum)),
-        _text("; ".join(score.notes)),
+        _text(tr("; ").join(score.notes)),
     ]
 
 

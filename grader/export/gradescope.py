@@ -11,7 +11,8 @@ from typing import Any
 from grader.errors import GraderError
 from grader.policy import Policy, Score, rounded, student_view
 from grader.record import SubmissionResult, TestResult, write_atomically
-from grader.table import plain
+from grader.table import fact, plain
+from grader.words import spoken, spoken_title, tr
 
 _WHY = {
     "not_started": "not started yet",
@@ -30,7 +31,8 @@ def results_json(record: SubmissionResult, score: Score, policy: Policy) -> dict
         GraderError: the submission has no grade; writing a 0 would be wrong.
     """
     if score.final is None:
-        raise GraderError(f"{score.student}: {'; '.join(score.notes) or 'no grade'}.")
+        why = tr("; ").join(score.notes) or tr("no grade")
+        raise GraderError(tr("{student}: {why}.", student=score.student, why=why))
     scale = {part.part: part.scale for part in score.parts}
     return {
         "score": score.final,
@@ -54,11 +56,12 @@ def results_json(record: SubmissionResult, score: Score, policy: Policy) -> dict
 def _test(test: TestResult, scale: float, policy: Policy) -> dict[str, Any]:
     seen = student_view(test, policy)
     visible = test.visibility == "public"
+    title = spoken_title(test.title)
     entry = {
         "score": rounded(test.points * scale, 4),
         "max_score": rounded(test.max_points * scale, 4),
         "status": "passed" if test.state == "passed" else "failed",
-        "name": _text(test.title if visible else f"hidden: {test.title}"),
+        "name": _text(title if visible else tr("hidden: {title}", title=title)),
         "number": test.section,
         "output_format": "text",
         "tags": [f"part{test.part}", test.visibility],
@@ -74,11 +77,16 @@ def _hidden_visibility(policy: Policy) -> str:
 
 
 def _output(test: TestResult) -> str:
-    lines = [_WHY[test.state]] if test.state in _WHY and not test.message else []
+    lines = [spoken(_WHY[test.state])] if test.state in _WHY and not test.message else []
     lines.append(test.message)
     if test.with_trusted_parts and test.own_message:
         own = test.own_message.strip().partition("\n")[0]
-        lines.append(f"graded with trusted versions of the other parts; with your own: {own}")
+        lines.append(
+            tr(
+                "graded with trusted versions of the other parts; with your own: {message}",
+                message=own,
+            )
+        )
     return "\n".join(line for line in lines if line)
 
 
@@ -89,9 +97,15 @@ def _overview(record: SubmissionResult, score: Score) -> str:
     for points in record.parts:
         part = scale.get(points.part)
         if part and part.max_points and points.public_max:
-            share = f"{points.public * part.scale:.4g} of {points.public_max * part.scale:.4g}"
-            lines.append(f"Part {part.part} {part.name}: public tests {share}")
-    lines += [diagnosis.fact for diagnosis in record.diagnoses]
+            share = tr(
+                "Part {part} {title}: public tests {n:.4g} of {all:.4g}",
+                part=part.part,
+                title=spoken(part.name),
+                n=points.public * part.scale,
+                all=points.public_max * part.scale,
+            )
+            lines.append(share)
+    lines += [fact(diagnosis) for diagnosis in record.diagnoses]
     lines += score.notes
     return "\n".join(lines)
 

@@ -2,9 +2,10 @@
 
 from assignment.harness.models import check_decode
 from assignment.harness.points import graded
+from grader.words import tr
 
 
 @graded("5.1", 5)
 def test_decode_of_a_real_model(student, real_model):
     """Teacher-forced decode steps on SmolLM2-135M agree with the float64 reference."""
-    check_decode(student, real_model, "the logits of SmolLM2-135M")
+    check_decode(student, real_model, tr("the logits of SmolLM2-135M"))

@@ -9,6 +9,7 @@ from assignment.harness.models import (
     new_cache,
 )
 from assignment.harness.points import graded
+from grader.words import tr
 
 
 @graded("4.3", 3)
@@ -34,9 +35,9 @@ def test_rollback(student, oracle):
     for token in case.draft.T:
         student.decode_step(model, token, cache)
     cache.truncate(start + case.kept)
-    check_length(cache, start + case.kept, "after truncate")
+    check_length(cache, start + case.kept, tr("after truncate"))
     got = [student.decode_step(model, token, cache) for token in case.continuation.T]
-    check_trace(got, case.decode_logits, "the logits after a rollback")
+    check_trace(got, case.decode_logits, tr("the logits after a rollback"))
 
 
 @graded("4.4", 2)

@@ -15,6 +15,7 @@ from grader.errors import GraderError
 from grader.record import SubmissionResult, read_record
 from grader.run import grade_class
 from grader.table import plain
+from grader.words import tr
 
 from .cells import (
     CellKey,
@@ -239,13 +240,13 @@ def _outputs(message: str | None, helped: bool) -> list[Any]:
     from nbformat.v4 import new_output
 
     if message is not None:
-        lines = plain(message, lines=True).splitlines() or ["failed"]
+        lines = plain(message, lines=True).splitlines() or [tr("failed")]
         return [
             new_output("error", ename="CheckFailed", evalue=lines[0], traceback=["\n".join(lines)])
         ]
     if helped:
-        text = "right with trusted versions of the other parts\n"
-        return [new_output("stream", name="stdout", text=text)]
+        text = tr("right with trusted versions of the other parts")
+        return [new_output("stream", name="stdout", text=f"{text}\n")]
     return []
 
 
@@ -258,7 +259,7 @@ def _score_missing(course: NbgraderCourse, assignment: str, name: str, work: _Wo
         work.scores |= {(name, cell.name): 0.0 for cell in cells}
     for key in work.comments:
         if key[0] == name:
-            work.comments[key] = f"{name}.ipynb was not handed in."
+            work.comments[key] = tr("{file} was not handed in.", file=f"{name}.ipynb")
 
 
 def _write_notebook(notebook: Any, path: Path) -> None:

@@ -15,6 +15,8 @@ from functools import cache
 from assignment.harness.parts import PART_BY_NUMBER, PARTS
 from grader.errors import GraderError
 from grader.record import SubmissionResult, TestResult
+from grader.table import fact
+from grader.words import spoken, spoken_title, tr
 
 _ID = re.compile(r"(?P<file>[^:]+)::(?P<test>\w+)(?:\[(?P<variant>[^\]]*)\])?")
 HIDDEN_FAILED = "right on the public case and wrong on a hidden one of the same kind"
@@ -109,7 +111,7 @@ def messages_of(result: SubmissionResult) -> dict[CellKey, str]:
         if failed:
             shown = [test for test in failed if test.visibility == "public"]
             hidden = HIDDEN_ONLY_FAILED if cell.hidden_only else HIDDEN_FAILED
-            messages[cell.key] = _words(shown[0]) if shown else hidden
+            messages[cell.key] = _words(shown[0]) if shown else spoken(hidden)
     return messages
 
 
@@ -119,7 +121,7 @@ def comments_of(result: SubmissionResult) -> dict[CellKey, str | None]:
     Each test's own words stand below its cell.
     """
     messages = messages_of(result)
-    facts: Mapping[int, str] = {found.part: found.fact for found in result.diagnoses}
+    facts: Mapping[int, str] = {found.part: fact(found) for found in result.diagnoses}
     functions = [(part, name) for part in PARTS for name in part.functions]
     lines: dict[CellKey, list[str]] = {
         (notebook_name(part.number), solution_id(name)): [] for part, name in functions
@@ -131,12 +133,13 @@ def comments_of(result: SubmissionResult) -> dict[CellKey, str | None]:
         of_function = lines[notebook_name(cell.part), solution_id(function)]
         if not of_function and cell.part in facts:
             of_function.append(f"{facts[cell.part]}\n")  # nbgrader reads it as markdown
-        of_function.append(f"- ✗ {cell.title}{' (hidden test)' if cell.hidden_only else ''}")
+        hidden = tr(" (hidden test)") if cell.hidden_only else ""
+        of_function.append(f"- ✗ {spoken_title(cell.title)}{hidden}")
     return {key: "\n".join(of_function) or None for key, of_function in lines.items()}
 
 
 def _words(test: TestResult) -> str:
-    return test.message.strip() or test.state.replace("_", " ")
+    return test.message.strip() or spoken(test.state.replace("_", " "))
 
 
 def _cell(name: str, variant: str, group: list[TestResult]) -> GradeCell:

@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
+from grader.options import LangOption, TextLangOption
 from grader.table import console_for_people, say
+from grader.words import speak
 
 CourseArgument = Annotated[Path, typer.Argument(metavar="COURSE", help="The course's folder.")]
 AssignmentOption = Annotated[
@@ -20,14 +22,16 @@ AssignmentOption = Annotated[
 ]
 
 
-def init(course: CourseArgument, assignment: AssignmentOption = None) -> None:
+def init(
+    course: CourseArgument, assignment: AssignmentOption = None, lang: TextLangOption = "en"
+) -> None:
     """Make a course folder on which nbgrader's own commands work."""
     from .course import ASSIGNMENT_NAME, make_course
     from .gradebook import require_nbgrader
 
     require_nbgrader()
     name = assignment or ASSIGNMENT_NAME
-    written = make_course(course, name)
+    written = make_course(course, name, lang)
     console = console_for_people()
     say(console, f"{len(written)} files written to {course}/. Next, in that folder:")
     say(console, f"  nbgrader generate_assignment {name}    what students get: release/{name}/")
@@ -62,6 +66,7 @@ def autograde(
         Path | None, typer.Option("--secret-file", help="Secret behind the hidden cases.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
+    lang: LangOption = None,
 ) -> None:
     """Grade the submitted notebooks in the sandbox; scores and comments go to the gradebook.
 
@@ -69,6 +74,7 @@ def autograde(
     """
     from .autograde import autograde as grade
 
+    speak(lang)
     report = grade(
         course,
         assignment,

@@ -8,11 +8,18 @@ from pathlib import Path
 
 from assignment.harness.parts import PARTS
 from grader.errors import GraderError
+from grader.words import speaking
 
 ASSIGNMENT_NAME = "attention-and-kv-cache"
 CONFIG_FILE = "nbgrader_config.py"
 # What the notebooks' tests stand on; the stubs of the modules are not among it.
-PACKAGE_FILES = ("__init__.py", "transformer.py", "golden/cases.safetensors")
+PACKAGE_FILES = (
+    "__init__.py",
+    "transformer.py",
+    "word_vectors.py",
+    "golden/cases.safetensors",
+    "golden/answers.json",
+)
 _TESTS = (f"test_part{part.number}_*.py" for part in PARTS)
 PACKAGE_PATTERNS = (*_TESTS, "harness/*.py", "figures/*.svg")
 
@@ -37,7 +44,7 @@ os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath
 c.CourseDirectory.course_id = {course_id}
 
 # Archives in downloaded/ASSIGNMENT/archive/ are named for the student: `ana.zip`, or as Canvas
-# names them, `ana_LATE_123_456_hw.zip`. They hold part1.ipynb to part7.ipynb, in any folder.
+# names them, `ana_LATE_123_456_hw.zip`. They hold part1.ipynb and the others, in any folder.
 c.FileNameCollectorPlugin.named_regexp = (
     r".*[/\\\\]extracted[/\\\\](?P<student_id>[^/\\\\]+?)(?:_LATE)?(?:_\\d+_\\d+_[^/\\\\]*)?"
     r"[/\\\\](?:.*[/\\\\])?(?P<file_id>part\\d+)\\.ipynb$"
@@ -48,7 +55,9 @@ c.Execute.timeout = 120
 '''
 
 
-def make_course(course: Path, assignment: str = ASSIGNMENT_NAME) -> list[Path]:
+def make_course(
+    course: Path, assignment: str = ASSIGNMENT_NAME, language: str = "en"
+) -> list[Path]:
     """Write the configuration and the source of the assignment; what is there already stays.
 
     Returns:
@@ -72,7 +81,9 @@ def make_course(course: Path, assignment: str = ASSIGNMENT_NAME) -> list[Path]:
     try:
         source.mkdir(parents=True)
         written = _copy_package(source / "assignment")
-        for name, notebook in make_notebooks().items():
+        with speaking(language):
+            notebooks = make_notebooks()
+        for name, notebook in notebooks.items():
             written.append(source / f"{name}.ipynb")
             written[-1].write_text(to_text(notebook), encoding="utf-8")
         config = course / CONFIG_FILE

@@ -27,6 +27,7 @@ from grader.cases import hidden
 from grader.cases.draw import Draw
 from grader.nbgrader.cells import HIDDEN_FAILED, HIDDEN_ONLY_FAILED
 from grader.seeds import derive_seed, load_secret
+from grader.words import spoken, tr
 
 SOLUTION = Path(__file__).parents[2] / "solution"
 # As grader.suite's: that module takes a second to import, and every kernel would pay for it.
@@ -51,7 +52,7 @@ def check(test: str, variant: str = "") -> None:
             return
         with trusted_others(state):
             if _problem(test, variant, state.namespace) is None:
-                print("right with trusted versions of the other parts")
+                print(tr("right with trusted versions of the other parts"))
                 return
     raise problem
 
@@ -70,7 +71,7 @@ def _problem(test: str, variant: str, namespace: dict) -> Exception | None:
         notebook.run_test(function, variant, HiddenCases(), namespace)
     except (Exception, NotStarted):
         # Neither message nor traceback: both tell of the hidden case.
-        return CheckFailed(HIDDEN_ONLY_FAILED if is_hidden else HIDDEN_FAILED)
+        return CheckFailed(spoken(HIDDEN_ONLY_FAILED if is_hidden else HIDDEN_FAILED))
     return None
 
 

@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from assignment.harness.parts import PART_BY_NUMBER, PARTS, STUDENT_MODULES, Part
 from grader.skeleton import BEGIN, END, SOLUTION
+from grader.words import language, spoken, spoken_title, tr
 
 from .cells import GradeCell, grade_cells, notebook_name, solution_id
 from .handout import PartText, part_texts
@@ -27,7 +28,8 @@ _RULER = re.compile(r"\n*# --- Part .*\n*")
 # Tests that call a function further down than the one they grade stand behind that one.
 STANDS_BEHIND = {"test_rollback": "decode_step"}
 
-WELCOME = """\
+WELCOME = {
+    "en": """\
 # {title}
 
 Write your code where it says `YOUR CODE HERE`, and run the cells from top to bottom. Behind each
@@ -44,13 +46,37 @@ function stand its tests: a cell that prints nothing has passed. Save before you
 
 Docstrings cite the course documents: **L2** is *Lecture 2 · Transformer*, **D3** is *Day 3 ·
 Self-attention*. You need Python 3.11 or newer and `pip install numpy pytest hypothesis`.
-"""
-ANSWER_IN_WORDS = "## In your own words\n\nA person reads these. Three sentences are often enough."
+""",
+    "zh": """\
+# {title}
+
+在写着 `YOUR CODE HERE` 的地方写你的代码，从上到下运行各个单元。每个函数后面就是它的测试：
+什么也不打印，就是通过了。换到另一部分之前请先保存。
+
+- 各部分的 notebook 放在同一个文件夹里，一起交。这一份会从其他部分的 notebook 取你的函数，
+  取的是上次保存的版本：改了那边，请重启这里的内核。正文里说要导入的函数，这里已经有了。
+- 别的部分有错，不扣这一部分的分：评分时，没有通过的测试会把其他部分换成正确的版本再试一次。
+- 函数给什么 dtype 就还什么 dtype，不改动输入。掩码是布尔数组，True = 可以看。
+  权重是 `(d_in, d_out)`，用法是 `x @ w`。只用 numpy 和标准库。
+- 评分时会加上同类的、换了数字的测试，还有几个更长的。
+
+docstring 里引用的课程讲义：**L2** 是 *Lecture 2 · Transformer*，
+**D3** 是 *Day 3 · Self-attention*。
+需要 Python 3.11 或更新的版本，以及 `pip install numpy pytest hypothesis`。
+""",
+}
+ANSWER_IN_WORDS = {
+    "en": "## In your own words\n\nA person reads these. Three sentences are often enough.",
+    "zh": "## 用自己的话回答\n\n这几题由人来看。通常三句话就够了。",
+}
 
 
 def make_notebooks() -> dict[str, NotebookNode]:
-    """Every notebook, solution and hidden tests included, by its name without suffix."""
-    texts, cells = part_texts(), grade_cells()
+    """Every notebook, solution and hidden tests included, by its name without suffix.
+
+    Text and titles are in the language spoken, code and docstrings in English.
+    """
+    texts, cells = part_texts(language()), grade_cells()
     return {
         notebook_name(part.number): _notebook(
             part, texts[part.number], [cell for cell in cells if cell.part == part.number]
@@ -67,7 +93,7 @@ def to_text(notebook: NotebookNode) -> str:
 def _notebook(part: Part, text: PartText, tests: list[GradeCell]) -> NotebookNode:
     imports, functions = _split_module(part.module)
     cells = [
-        _text("welcome", WELCOME.format(title=f"Part {part.number}: {part.title}")),
+        _text("welcome", WELCOME[language()].format(title=_title(part))),
         _code("imports", imports),
         _code(
             "setup",
@@ -85,13 +111,17 @@ def _notebook(part: Part, text: PartText, tests: list[GradeCell]) -> NotebookNod
     cells.append(_text("mistakes", text.closing))
     asked = [question for question in questions() if question.part == part.number]
     if asked:
-        cells.append(_text("questions", ANSWER_IN_WORDS))
+        cells.append(_text("questions", ANSWER_IN_WORDS[language()]))
     for question in asked:
         cells += _question(question)
     metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     notebook = new_notebook(cells=cells, metadata=metadata)
     nbformat.validate(notebook)
     return notebook
+
+
+def _title(part: Part) -> str:
+    return tr("Part {part}: {title}", part=part.number, title=spoken(part.title))
 
 
 def _stands_behind(cell: GradeCell, part: Part) -> str:
@@ -106,7 +136,8 @@ def _graded_function(cell: GradeCell, part: Part) -> str:
 
 def _test(cell: GradeCell) -> NotebookNode:
     """The hidden line puts the instructor's `check` in place of the student's."""
-    points = f"{cell.points:g} point{'' if cell.points == 1 else 's'}"
+    points = tr("1 point") if cell.points == 1 else tr("{n:g} points", n=cell.points)
+    title = spoken_title(cell.title)
     arguments = ", ".join(f'"{word}"' for word in (cell.test, cell.variant) if word)
     hidden = (
         "### BEGIN HIDDEN TESTS\n"
@@ -115,18 +146,19 @@ def _test(cell: GradeCell) -> NotebookNode:
     )
     if cell.hidden_only:
         source = (
-            f"# Hidden test, run when your work is graded: {cell.title}: {points}\n"
+            f"# {tr('Hidden test, run when your work is graded')}: {title}: {points}\n"
             f'written("{_graded_function(cell, PART_BY_NUMBER[cell.part])}")\n'
             + hidden.format(more=f"\ncheck({arguments})\n")
         )
     else:
-        source = f"# {cell.title}: {points}\n" + hidden.format(more="") + f"\ncheck({arguments})"
+        source = f"# {title}: {points}\n" + hidden.format(more="") + f"\ncheck({arguments})"
     return _code(cell.grade_id, source, points=cell.points, locked=True)
 
 
 def _question(question: Question) -> list[NotebookNode]:
-    points = f"{question.points:g} points"
-    asked = f"**{question.en}** ({points})\n\n{question.zh} ({question.source})"
+    points = tr("{n:g} points", n=question.points)
+    first, second = (question.zh, question.en) if language() == "zh" else (question.en, question.zh)
+    asked = f"**{first}** ({points})\n\n{second} ({question.source})"
     rubric = "\n".join(f"- {line}" for line in question.rubric)
     answer = f"{BEGIN}\n{question.answer}\n\nPoints:\n\n{rubric}\n{END}"
     graded = new_markdown_cell(answer, id=_cell_id(question.id))

@@ -31,6 +31,7 @@ from grader.record import SubmissionResult, read_record, write_atomically
 from grader.release.gradescope import POLICY, SECRET, SETTINGS
 from grader.seeds import load_secret
 from grader.table import plain
+from grader.words import LANGUAGES, language, speak
 
 ENV_SANDBOX = "AUTOGRADER_SANDBOX"
 MAX_METADATA_BYTES = 64 * 1024 * 1024  # it holds the results of all earlier attempts
@@ -80,6 +81,7 @@ def grade(root: Path) -> None:
     results.mkdir(mode=0o700, exist_ok=True)
     config = root / "source" / "config"
     policy, late = _policy(config)
+    speak(_language(config))
     metadata = read_metadata(root / "submission_metadata.json")
     found = the_submission(root / "submission", metadata)
     record = _grade(found, _secret(config))
@@ -139,6 +141,14 @@ def _moment(text: Any) -> datetime | None:
     return None
 
 
+def _language(config: Path) -> str:
+    """Of the messages; English where an older autograder.zip does not say."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        chosen = json.loads((config / SETTINGS).read_text(encoding="utf-8")).get("language")
+        return chosen if chosen in LANGUAGES else "en"
+    return "en"
+
+
 def _policy(config: Path) -> tuple[Policy, bool]:
     """The policy, and whether it decides on lateness; else Gradescope does."""
     policy = Policy.load(config / POLICY)
@@ -184,6 +194,7 @@ def _grade(found: Found, secret: bytes) -> SubmissionResult:
                 sandbox=sandbox,
                 limits=limits,
                 deadline_s=2 * limits.total_seconds + limits.start_seconds + 60,
+                language=language(),
             )
             for _ in grade_all([found], grading, jobs=1):
                 pass

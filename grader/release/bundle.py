@@ -12,6 +12,7 @@ from grader.release.archive import File
 from grader.release.leaks import leaks
 from grader.release.project import Project, load_project
 from grader.release.sources import PACKAGE, homework_files
+from grader.words import speaking
 
 NAME = "kv-cache-homework"
 OWN_FILES = Path(__file__).with_name("student")
@@ -19,8 +20,11 @@ CHANGELOG = "CHANGELOG.md"
 _HEADING = re.compile(r"^## (\S+)", re.M)
 
 
-def bundle_files() -> dict[str, File]:
+def bundle_files(language: str = "en") -> dict[str, File]:
     """Every file of the bundle by its path below kv-cache-homework/.
+
+    Args:
+        language: of the notebook's text.
 
     Raises:
         GraderError: assignment/ is stale or holds what does not belong there, the changelog says
@@ -33,7 +37,8 @@ def bundle_files() -> dict[str, File]:
     files["LICENSE"] = project.licence.encode()
     generated = skeleton.generated_files()
     stubs = {module: generated[f"{module}.py"] for module in STUDENT_MODULES}
-    files[notebook.NAME] = notebook.homework_notebook(stubs)
+    with speaking(language):
+        files[notebook.NAME] = notebook.homework_notebook(stubs)
     files = {name: with_unix_lines(name, content) for name, content in files.items()}
     _require_changelog(files[CHANGELOG].decode(), project.version)
     if found := leaks(files):

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from grader.errors import GraderError
+from grader.options import TextLangOption
 from grader.table import say
 
 
@@ -30,25 +31,26 @@ def release_command(
             "lateness is left to Gradescope.",
         ),
     ] = False,
+    lang: TextLangOption = "en",
 ) -> None:
     """Write what students get: kv-cache-homework/ and the same as kv-cache-homework.zip."""
     if gradescope:
-        _release_autograder(out, policy, secret_file, late)
+        _release_autograder(out, policy, secret_file, late, lang)
     elif policy or secret_file or late:
         raise GraderError(
             "--policy, --secret-file and --late are about grading; students get none of it. Use "
             "them with --gradescope."
         )
     else:
-        _release_bundle(out)
+        _release_bundle(out, lang)
 
 
-def _release_bundle(out: Path) -> None:
+def _release_bundle(out: Path, lang: str) -> None:
     from grader.release.archive import File, zip_bytes
     from grader.release.bundle import NAME, bundle_files
     from grader.release.place import write_release
 
-    files = bundle_files()
+    files = bundle_files(lang)
     archive = zip_bytes({f"{NAME}/{name}": file for name, file in files.items()})
     write_release(out, {NAME: files, f"{NAME}.zip": File(archive)})
     console = Console()
@@ -57,7 +59,7 @@ def _release_bundle(out: Path) -> None:
 
 
 def _release_autograder(
-    out: Path, policy: Path | None, secret_file: Path | None, late: bool
+    out: Path, policy: Path | None, secret_file: Path | None, late: bool, lang: str
 ) -> None:
     from grader.release.archive import File, zip_bytes
     from grader.release.gradescope import NAME, autograder_files
@@ -72,7 +74,7 @@ def _release_autograder(
             f"A new secret for the hidden cases was made: {secret.path}. Keep a copy; without it "
             "the same cases cannot be made again.",
         )
-    files, notes = autograder_files(secret, policy, late)
+    files, notes = autograder_files(secret, policy, late, lang)
     write_release(out, {NAME: File(zip_bytes(files), mode=0o600)})
     for note in notes:
         say(console, note)

@@ -28,12 +28,13 @@ SETTINGS, POLICY, SECRET = "settings.json", "policy.toml", "secret.hex"
 
 
 def autograder_files(
-    secret: Secret, policy: Path | None = None, late: bool = False
+    secret: Secret, policy: Path | None = None, late: bool = False, language: str = "en"
 ) -> tuple[dict[str, File], list[str]]:
     """The files of autograder.zip by path, and sentences for the instructor.
 
     Args:
         late: apply the policy's late rule inside the autograder.
+        language: of the messages that students get.
 
     Raises:
         GraderError: the policy is wrong, or assignment/ is not fit to be released.
@@ -44,7 +45,7 @@ def autograder_files(
     files = {path.name: _script(path) for path in SCRIPTS.iterdir() if path.is_file()}
     files["requirements.txt"] = File(requirements(project).encode())
     files |= {f"course/{name}": File(content) for name, content in _course(project)}
-    files |= _config(policy or DEFAULT, loaded, secret, late)
+    files |= _config(policy or DEFAULT, loaded, secret, {"late": late, "language": language})
     points = f"Gradescope asks for the autograder's points: they are {max_points:g}."
     return files, [points, *_notes(loaded, late)]
 
@@ -103,11 +104,11 @@ dependencies = {json.dumps(list(project.dependencies))}
 {extras}"""
 
 
-def _config(path: Path, policy: Policy, secret: Secret, late: bool) -> dict[str, File]:
+def _config(path: Path, policy: Policy, secret: Secret, settings: dict) -> dict[str, File]:
     files = {
         f"config/{SECRET}": File(secret.key.hex().encode() + b"\n", mode=0o600),
         f"config/{POLICY}": File(path.read_bytes(), mode=0o600),
-        f"config/{SETTINGS}": File(json.dumps({"late": late}).encode() + b"\n", mode=0o600),
+        f"config/{SETTINGS}": File(json.dumps(settings).encode() + b"\n", mode=0o600),
     }
     if policy.late.extensions:
         name = PurePosixPath(policy.late.extensions)

@@ -12,13 +12,15 @@ from collections.abc import Iterator, Mapping
 from assignment.harness.parts import PARTS, STUDENT_MODULES, Part
 from grader.intake import PACKAGE
 from grader.nbgrader.handout import PartText, part_texts
+from grader.words import language, tr
 
 NAME = "homework.ipynb"
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-_TITLE = """\
+_TITLE = {
+    "en": """\
 # Attention and KV-cache decode
 
 Start Jupyter in the folder that holds this notebook and `assignment/`. Write each function in its
@@ -26,21 +28,33 @@ cell, in place of `raise NotImplementedError(...)`, and run the cell; the cell a
 runs its tests on what you wrote. Restart the kernel and run all cells before you hand in.
 
 The same homework, without a notebook, is `assignment/README.md` and the files beside it. Hand in
-one of the two: where `.py` files of the homework are handed in as well, those are graded."""
+one of the two: where `.py` files of the homework are handed in as well, those are graded.""",
+    "zh": """\
+# 注意力与 KV cache decode
+
+在放着这个 notebook 和 `assignment/` 的文件夹里启动 Jupyter。每个函数写在它的单元里，换掉
+`raise NotImplementedError(...)`，再运行这个单元；每一部分最后的单元会对你写的函数跑测试。
+交之前，请重启内核，把所有单元运行一遍。
+
+不用 notebook 的同一份作业是 `assignment/README.zh.md` 和它旁边的文件。两样里交一样：
+如果作业的 `.py` 文件也一起交了，评的是那些文件。""",
+}
 
 
 def homework_notebook(modules: Mapping[str, str]) -> bytes:
     """The notebook of the sources of the student's modules, by name, as stubs or filled in.
 
+    Its text is in the language spoken.
+
     Raises:
         ValueError: a listed function is not defined in its module.
     """
     imports, functions = _split(modules)
-    cells = [_markdown("title", _TITLE), _code("imports", imports)]
-    texts = part_texts()
+    cells = [_markdown("title", _TITLE[language()]), _code("imports", imports)]
+    texts = part_texts(language())
     for part in PARTS:
         cells += _cells_of(part, texts[part.number], functions)
-    cells += [_markdown("all", "## All parts together"), _code("all-tests", _tests())]
+    cells += [_markdown("all", f"## {tr('All parts together')}"), _code("all-tests", _tests())]
     notebook = {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
     text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)
     return text.encode() + b"\n"

@@ -11,8 +11,9 @@ PACKAGE = "assignment"
 # Beside the generated stubs and given files.
 PATTERNS = (
     "README*.md",
-    "PART10.md",
+    "PART10*.md",
     "chat.py",
+    "word_vectors.py",
     "conftest.py",
     "test_*.py",  # the same that the grader takes for its public tests
     "harness/*.py",
@@ -90,11 +91,16 @@ def _require_fresh(files: dict[str, bytes], generated: dict[str, str]) -> None:
 
 
 def _require_fresh_golden(package: Path) -> None:
-    from grader import golden
+    from grader import exercises, golden
 
     stale = golden.stale_cases(package / "golden" / "cases.safetensors")
     if stale:
         raise GraderError(
             f"{PACKAGE}/golden/cases.safetensors is not what the reference model computes "
             f"({', '.join(stale[:3])}). Run `python -m grader.golden`, then release again."
+        )
+    if exercises.is_stale(package / "golden" / exercises.ANSWERS_FILE.name):
+        raise GraderError(
+            f"{PACKAGE}/golden/{exercises.ANSWERS_FILE.name} is not what the reference model "
+            "computes. Run `python -m grader.exercises`, then release again."
         )

@@ -13,7 +13,8 @@ from grader.record import DiagnosisRecord, SubmissionResult, TestResult
 from grader.report.names import page_name
 from grader.report.pages import render
 from grader.report.plots import Histogram, histogram
-from grader.report.text import as_json, case_of, seconds, without_paths
+from grader.report.text import as_json, case_of, seconds, without_paths, words_of_script
+from grader.words import language, spoken, spoken_title, tr
 
 N_BINS = 20
 N_HARDEST = 10
@@ -148,7 +149,7 @@ class Classroom:
             median=median(finals) if finals else None,
             most=most,
             parts=[(number, _part_title(number)) for number in part_numbers],
-            scores=histogram(finals, most, N_BINS, "points"),
+            scores=histogram(finals, most, N_BINS, tr("points")),
             bugs=self._bugs(rows),
             n_bugs=N_BUGS,
             n_with_bug=sum(bool(row.bugs) for row in rows),
@@ -181,7 +182,7 @@ class Classroom:
                     test.id,
                     test.part,
                     test.section,
-                    test.title,
+                    spoken_title(test.title),
                     case_of(test.id, test.title),
                     test.visibility,
                     test.max_points,
@@ -249,6 +250,7 @@ class Classroom:
                     for test in tests
                 ],
                 "bugs": [plain(name) for name in bugs],
+                "words": words_of_script("class.js"),
                 "parts": part_numbers,
                 "students": [
                     [
@@ -304,13 +306,13 @@ def _row(record: SubmissionResult, score: Score) -> Row:
 
 def _bug_name(found: DiagnosisRecord) -> str:
     """`position-zero`, `a + b` for two at once, `a or b` where no test tells them apart."""
-    return " or ".join(" + ".join(names) for names in found.bugs)
+    return tr(" or ").join(" + ".join(names) for names in found.bugs)
 
 
 def _summary(name: str) -> str:
     """What the bug does, if it is one and in the catalogue."""
     bug = known_bugs().get(name)
-    return bug.summary["en"] if bug else ""
+    return bug.summary[language()] if bug else ""
 
 
 def _cell(test: TestResult) -> str:
@@ -323,66 +325,92 @@ def _section(section: str) -> tuple:
 
 
 def _part_title(number: int) -> str:
-    return PART_BY_NUMBER[number].title if number in PART_BY_NUMBER else f"Part {number}"
+    known = PART_BY_NUMBER.get(number)
+    return spoken(known.title) if known else tr("Part {part}", part=number)
 
 
 def _in_words(counts: Counter[str]) -> str:
     """`1`, or `1 (890 results), 2 (10 results)` where a class is mixed."""
     if len(counts) < 2:
         return next(iter(counts), "")
-    return ", ".join(f"{name} ({count} results)" for name, count in counts.most_common())
+    named = (tr("{name} ({n} results)", name=name, n=n) for name, n in counts.most_common())
+    return tr(", ").join(named)
 
 
 def _times(times: Sequence[float]) -> list[tuple[str, str]]:
     if not times:
         return []
     return [
-        ("median", seconds(median(times))),
-        ("19 of 20 within", seconds(times[len(times) // 20])),
-        ("longest", seconds(times[0])),
-        ("all together", seconds(sum(times))),
+        (tr("median"), seconds(median(times))),
+        (tr("19 of 20 within"), seconds(times[len(times) // 20])),
+        (tr("longest"), seconds(times[0])),
+        (tr("all together"), seconds(sum(times))),
     ]
 
 
 def _time_plot(times: Sequence[float]) -> Histogram | None:
-    return histogram(times, times[0], N_BINS, "seconds") if times else None
+    return histogram(times, times[0], N_BINS, tr("seconds")) if times else None
 
 
 def policy_in_words(policy: Policy) -> list[tuple[str, str]]:
     """The rules that made the scores, each in a sentence."""
-    late, minimum = policy.late, policy.minimum
-    rules = [("Attempts", f"Of several attempts of one student, the {policy.attempts} counts.")]
-    if late.due is None:
-        rules.append(("Lateness", "There is no due date: nothing is late."))
-    else:
-        rules.append(("Due", f"{late.at('due'):%Y-%m-%d %H:%M} UTC."))
-        if late.grace_minutes:
-            rules.append(("Grace", f"Up to {days_text(late.grace_minutes / 1440)} are not late."))
-        if late.percent_per_day:
-            rules.append(
-                (
-                    "Lateness",
-                    f"{late.percent_per_day:g} % of the {late.percent_of} for each day begun, at "
-                    f"most {late.cap_percent:g} %.",
-                )
-            )
-        if late.drop_dead:
-            rules.append(("Last date", f"From {late.at('drop_dead'):%Y-%m-%d %H:%M} UTC on, 0."))
-        if policy.due_of:
-            n = len(policy.due_of)
-            rules.append(("Extensions", f"{n} student{'s have' if n > 1 else ' has'} one."))
-    if minimum.parts:
-        needed = ", ".join(f"part {p}: {share:g} %" for p, share in sorted(minimum.parts.items()))
-        then = (
-            f"else the total counts at most {minimum.cap_percent:g} %."
-            if minimum.otherwise == "cap"
-            else "else a note says so."
-        )
-        rules.append(("Minimum", f"{needed}; {then}"))
-    shown = {
-        "scores": "Students see title, points and state of hidden tests, never a message.",
-        "nothing": "Students see nothing of hidden tests; sums contain their points.",
+    counts = {
+        "best": tr("Of several attempts of one student, the best counts."),
+        "last": tr("Of several attempts of one student, the last counts."),
     }
-    rules.append(("Hidden tests", shown[policy.visibility.hidden]))
-    rules.append(("Rounding", f"{policy.decimals} digits after the point, halves up."))
+    shown = {
+        "scores": tr("Students see title, points and state of hidden tests, never a message."),
+        "nothing": tr("Students see nothing of hidden tests; sums contain their points."),
+    }
+    return [
+        (tr("Attempts"), counts[policy.attempts]),
+        *_late_in_words(policy),
+        *_minimum_in_words(policy),
+        (tr("Hidden tests"), shown[policy.visibility.hidden]),
+        (tr("Rounding"), tr("{n} digits after the point, halves up.", n=policy.decimals)),
+    ]
+
+
+def _late_in_words(policy: Policy) -> list[tuple[str, str]]:
+    late = policy.late
+    if late.due is None:
+        return [(tr("Lateness"), tr("There is no due date: nothing is late."))]
+    rules = [(tr("Due"), tr("{moment} UTC.", moment=f"{late.at('due'):%Y-%m-%d %H:%M}"))]
+    if late.grace_minutes:
+        time = days_text(late.grace_minutes / 1440)
+        rules.append((tr("Grace"), tr("Up to {time} are not late.", time=time)))
+    if late.percent_per_day:
+        of = {"score": tr("the score"), "maximum": tr("the maximum")}[late.percent_of]
+        rule = tr(
+            "{percent:g} % of {of} for each day begun, at most {cap:g} %.",
+            percent=late.percent_per_day,
+            of=of,
+            cap=late.cap_percent,
+        )
+        rules.append((tr("Lateness"), rule))
+    if late.drop_dead:
+        moment = f"{late.at('drop_dead'):%Y-%m-%d %H:%M}"
+        rules.append((tr("Last date"), tr("From {moment} UTC on, 0.", moment=moment)))
+    if n := len(policy.due_of):
+        has = tr("1 student has one.") if n == 1 else tr("{n} students have one.", n=n)
+        rules.append((tr("Extensions"), has))
     return rules
+
+
+def _minimum_in_words(policy: Policy) -> list[tuple[str, str]]:
+    minimum = policy.minimum
+    if not minimum.parts:
+        return []
+    needed = tr(", ").join(
+        tr("part {part}: {percent:g} %", part=part, percent=percent)
+        for part, percent in sorted(minimum.parts.items())
+    )
+    if minimum.otherwise == "cap":
+        rule = tr(
+            "{needed}; else the total counts at most {cap:g} %.",
+            needed=needed,
+            cap=minimum.cap_percent,
+        )
+    else:
+        rule = tr("{needed}; else a note says so.", needed=needed)
+    return [(tr("Minimum"), rule)]

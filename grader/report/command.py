@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from grader.options import LangOption
 from grader.policy_file import Policy
 from grader.table import console_for_people, say
+from grader.words import speak, tr
 
 
 def report(
@@ -21,16 +23,20 @@ def report(
         Path | None,
         typer.Option("--submitted", help="CSV of who submitted what, and when."),
     ] = None,
+    lang: LangOption = None,
 ) -> None:
     """Write the class page and one page a student, to open in a browser or to mail."""
     from grader.report.site import build_report
 
+    speak(lang)
     site = build_report(results, out, Policy.load(policy), submitted)
     console = console_for_people()
     for problem in site.problems:
         say(console, problem)
-    if site.n_errors:
-        noun = "submission has" if site.n_errors == 1 else "submissions have"
-        say(console, f"{site.n_errors} {noun} the state 'error'; run `grader run` again.")
-    noun = "student" if site.n_students == 1 else "students"
-    say(console, f"{site.n_students} {noun}: open {site.index}")
+    n = site.n_errors
+    if n == 1:
+        say(console, tr("1 submission has the state 'error'; run `grader run` again."))
+    elif n:
+        say(console, tr("{n} submissions have the state 'error'; run `grader run` again.", n=n))
+    counted = tr("1 student") if site.n_students == 1 else tr("{n} students", n=site.n_students)
+    say(console, tr("{students}: open {page}", students=counted, page=site.index))

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from grader.errors import GraderError
 from grader.report import text
+from grader.words import language_tag, spoken, tr
 
 _HERE = Path(__file__).parent
 
@@ -36,7 +37,20 @@ def _environment() -> Any:
         "seconds": text.seconds,
         "moment": text.moment,
     }
+    # Functions, not filters: a filter on a constant is computed once, in one language.
+    environment.globals |= {
+        "tr": tr,
+        "tr_html": _with_marks,
+        "spoken": spoken,
+        "language_tag": language_tag,
+    }
     return environment
+
+
+def _with_marks(english: str, /, **values: Any) -> Markup:
+    """`tr` of a text with elements in it; what is filled in is made visible and escaped."""
+    shown = {name: text.visible(value) for name, value in values.items()}
+    return Markup(spoken(english)).format(**shown)  # the text is ours
 
 
 def render(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], **values: Any) -> str:

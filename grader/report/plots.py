@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from grader.words import tr
+
 # Where an error of exactly 0 is drawn, and all that is smaller: below what float64 resolves.
 SMALLEST, LARGEST = -17, 6
 
@@ -69,7 +71,7 @@ def error_plot(errors: Sequence[float], tolerance: float) -> ErrorPlot:
             x(step),
             y(min(max(log, low), high)),
             not error <= tolerance,
-            f"step {step}: error {error:.2g}",
+            tr("step {n}: error {error:.2g}", n=step, error=error),
         )
         for step, (error, log) in enumerate(zip(errors, logs, strict=True))
     )
@@ -113,13 +115,18 @@ def power(value: float) -> str:
 def _summary(errors: Sequence[float], tolerance: float) -> str:
     wrong = [step for step, error in enumerate(errors) if not error <= tolerance]
     if not wrong:
-        return f"All {len(errors)} steps are within the tolerance."
-    start = f"Steps 0 to {wrong[0] - 1} are" if wrong[0] > 1 else "Step 0 is"
-    before = f"{start} within the tolerance {power(tolerance)}; " if wrong[0] else ""
-    worst = max(errors)
-    return (
-        f"{before}step {wrong[0]} is the first that is wrong, with an error of "
-        f"{errors[wrong[0]]:.2g}; the largest error is {worst:.2g}."
+        return tr("All {n} steps are within the tolerance.", n=len(errors))
+    first, limit = wrong[0], power(tolerance)
+    if first > 1:
+        before = tr("Steps 0 to {n} are within the tolerance {limit}; ", n=first - 1, limit=limit)
+    else:
+        before = tr("Step 0 is within the tolerance {limit}; ", limit=limit) if first else ""
+    return before + tr(
+        "step {n} is the first that is wrong, with an error of {error:.2g}; the largest error is "
+        "{worst:.2g}.",
+        n=first,
+        error=errors[first],
+        worst=max(errors),
     )
 
 
@@ -161,7 +168,7 @@ def histogram(values: Sequence[float], most: float, n_bins: int, unit: str) -> H
             round(width - 4, 1),
             round(100 * count / highest, 1),
             count,
-            f"{_bin(number, n_bins, most)} {unit}: {count}",
+            tr("{bin} {unit}: {n}", bin=_bin(number, n_bins, most), unit=unit, n=count),
         )
         for number, count in enumerate(counts)
         if count
@@ -173,14 +180,22 @@ def histogram(values: Sequence[float], most: float, n_bins: int, unit: str) -> H
         tuple(Tick(round(100 - 100 * c / highest, 1), str(c)) for c in _counts(highest)),
         round(1000 * min(middle / most, 1), 1),
         middle,
-        f"{len(values)} values from {min(values):.4g} to {max(values):.4g} {unit}; half of them "
-        f"are below {middle:.4g}. " + "; ".join(bar.label for bar in bars) + ".",
+        tr(
+            "{n} values from {low:.4g} to {high:.4g} {unit}; half of them are below {middle:.4g}. "
+            "{bars}.",
+            n=len(values),
+            low=min(values),
+            high=max(values),
+            unit=unit,
+            middle=middle,
+            bars=tr("; ").join(bar.label for bar in bars),
+        ),
     )
 
 
 def _bin(number: int, n_bins: int, most: float) -> str:
     low, high = (most * edge / n_bins for edge in (number, number + 1))
-    return f"{low:.3g} to {high:.3g}"
+    return tr("{low:.3g} to {high:.3g}", low=low, high=high)
 
 
 def _round_numbers(most: float) -> list[float]:

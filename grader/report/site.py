@@ -11,6 +11,7 @@ from grader.report.classroom import Classroom
 from grader.report.names import page_name
 from grader.report.place import require_own_folder, write_page
 from grader.report.student import student_page
+from grader.words import tr
 
 # Tells a folder of ours, whose old pages may be removed, from any other.
 MARKER = ".grader-report"
@@ -43,7 +44,8 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
         for score in scores:
             record, why = read_record(results, score.submission)
             if record is None:  # changed since it was scored
-                problems.append(f"{score.student}: {why or 'the result is gone'}.")
+                why = why or tr("the result is gone")
+                problems.append(tr("{student}: {why}.", student=score.student, why=why))
                 continue
             write_page(folder / page_name(score.student), student_page(record, score, policy))
             classroom.add(record, score)

@@ -5,18 +5,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from assignment.harness.known_bugs import KnownBug, known_bugs
-from grader.policy import Score, student_view
+from grader.policy import SAME_ID, Score, student_view
 from grader.policy_file import Policy
 from grader.record import DiagnosisRecord, SubmissionResult, TestResult
 from grader.report.pages import render
 from grader.report.plots import ErrorPlot, error_plot
 from grader.report.text import case_of, excerpt, without_paths
+from grader.table import fact
+from grader.words import language, spoken, spoken_title, tr
 
-LANGUAGE = "en"
 N_IN_FULL = 3
+N_UNFINISHED = 5
 REAL_MODEL_TEST = "test_real_model.py::"
-# What intake notes of a repeated id names the other submission.
-_SAME_ID = "another submission has the same id"
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,15 @@ def student_page(record: SubmissionResult, score: Score, policy: Policy) -> str:
         shows_hidden=policy.visibility.hidden != "nothing",
         text=model_text(record) if has_grade else None,
         notes=[_told(note) for note in record.notes],
-        language=LANGUAGE,
+        language=language(),
     )
 
 
 def _told(note: str) -> str:
-    return _SAME_ID if note.startswith(_SAME_ID) else without_paths(note)
+    # Intake's note of a repeated id names the other submission.
+    if SAME_ID.fullmatch(note):
+        return tr("another submission has the same id")
+    return without_paths(note)
 
 
 def part_rows(record: SubmissionResult, score: Score) -> tuple[PartRow, ...]:
@@ -134,7 +137,7 @@ def part_rows(record: SubmissionResult, score: Score) -> tuple[PartRow, ...]:
         rows.append(
             PartRow(
                 part.part,
-                part.name,
+                spoken(part.name),
                 part.points,
                 part.max_points,
                 round(whole - trusted, 2),
@@ -179,7 +182,7 @@ def _finding(found: DiagnosisRecord) -> Finding:
     """Only a certain finding is explained; of several that fit, the fact names all."""
     certain = found.bugs[0] if len(found.bugs) == 1 else ()
     catalogue = known_bugs()
-    return Finding(found.fact, tuple(catalogue[name] for name in certain if name in catalogue))
+    return Finding(fact(found), tuple(catalogue[name] for name in certain if name in catalogue))
 
 
 def _failures(tests: Iterable[TestResult]) -> tuple[Failure, ...]:
@@ -205,7 +208,7 @@ def _failure(function: str, failed: Sequence[TestResult], is_plotted: bool) -> F
     others = [case_of(test.id, "") for test in failed[1:]]
     return Failure(
         first.section,
-        first.title,
+        spoken_title(first.title),
         case_of(first.id, first.title),
         tuple(filter(None, others)),
         excerpt(first.message),
@@ -226,18 +229,22 @@ def _only_hidden(tests: Sequence[TestResult]) -> tuple[str, ...]:
     failed = {True: [], False: []}
     for test in tests:
         if test.state in ("failed", "out_of_time"):
-            failed[test.visibility == "public"].append(f"{test.section} {test.title}")
+            failed[test.visibility == "public"].append(f"{test.section} {spoken_title(test.title)}")
     return tuple(dict.fromkeys(title for title in failed[False] if title not in failed[True]))
 
 
 def _unfinished(tests: Sequence[TestResult]) -> str:
-    """`4.1 KVCache` where stubs are left."""
-    waiting = {
+    """`4.1 KVCache is not implemented yet; …` where stubs are left: the first few."""
+    messages = (
         test.message.partition("\n")[0]
         for test in tests
         if test.state in ("not_started", "waiting") and test.visibility == "public"
-    }
-    return excerpt("; ".join(sorted(filter(None, waiting))))
+    )
+    waiting = list(dict.fromkeys(filter(None, messages)))
+    shown = waiting[:N_UNFINISHED]
+    if left := len(waiting) - len(shown):
+        shown.append(tr("{n} more", n=left))
+    return excerpt(tr("; ").join(shown))
 
 
 def _kept(seen: Iterable[TestResult], score: Score) -> tuple[TestRow, ...]:
@@ -250,7 +257,8 @@ def _test_rows(seen: Iterable[TestResult], score: Score) -> tuple[TestRow, ...]:
     scale = {part.part: part.scale for part in score.parts}
     groups: dict[tuple[int, str, str], list[TestResult]] = {}
     for test in seen:
-        groups.setdefault((test.part, test.section, test.title), []).append(test)
+        title = spoken_title(test.title)
+        groups.setdefault((test.part, test.section, title), []).append(test)
     return tuple(
         TestRow(
             *key,

@@ -3,13 +3,19 @@
 import json
 import re
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from grader.table import plain
+from grader.words import language, spoken, tr
 
 MAX_LINES, MAX_CHARS = 14, 1_600
+
+STATIC = Path(__file__).parent / "static"
+_SAID = re.compile(r'\bsay\("([^"]+)"')
 
 # An absolute path says where the grader is installed, and its last name is enough. Not after a
 # letter or digit ("1/2", "and/or"), nor the // of an address.
@@ -52,15 +58,32 @@ def case_of(test_id: str, title: str) -> str:
 def seconds(value: float) -> str:
     """`0.8 s`, `12 s`, `3.4 min`, `2.1 h`."""
     if value >= 5400:
-        return f"{value / 3600:.1f} h"
+        return tr("{n:.1f} h", n=value / 3600)
     if value >= 90:
-        return f"{value / 60:.1f} min"
-    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
+        return tr("{n:.1f} min", n=value / 60)
+    return tr("{n:.0f} s", n=value) if value >= 10 else tr("{n:.1f} s", n=value)
 
 
 def moment(value: datetime) -> str:
     """`30 November 2026, 14:05 UTC`."""
-    return f"{value.day} {value:%B %Y, %H:%M} UTC"
+    return tr(
+        "{day} {month} {year}, {time} UTC",
+        day=value.day,
+        month=f"{value:%B}" if language() == "en" else value.month,
+        year=value.year,
+        time=f"{value:%H:%M}",
+    )
+
+
+@cache
+def said_by_script(name: str) -> tuple[str, ...]:
+    """The texts that a script of `static/` gives to its function `say`."""
+    return tuple(dict.fromkeys(_SAID.findall((STATIC / name).read_text(encoding="utf-8"))))
+
+
+def words_of_script(name: str) -> dict[str, str]:
+    """These texts in the language spoken; nothing in English, which the script speaks by itself."""
+    return {} if language() == "en" else {text: spoken(text) for text in said_by_script(name)}
 
 
 def as_json(data: Any) -> Markup:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.words import tr
+
 PIPE_BYTES = 1 << 20
 
 
@@ -43,9 +45,10 @@ class WorkerProcess:
         exited = ended.si_code == os.CLD_EXITED
         number = ended.si_status - 128 if exited else ended.si_status
         try:
-            return f"the process was stopped by {signal.Signals(number).name}"
+            name = signal.Signals(number).name
         except ValueError:
-            return f"the process exited with status {ended.si_status}"
+            return tr("the process exited with status {n}", n=ended.si_status)
+        return tr("the process was stopped by {name}", name=name)
 
     def _ended(self):
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
+from grader.options import LangOption
 from grader.table import console_for_people, say
+from grader.words import speak, tr
 
 
 def similar(
@@ -23,18 +25,22 @@ def similar(
         typer.Option("--given", help="A file that everybody may use, such as lecture code."),
     ] = None,
     pairs: Annotated[int, typer.Option(min=1, max=500, help="How many pairs to show.")] = 50,
+    lang: LangOption = None,
 ) -> None:
     """Rank pairs of submissions by shared code: where to look, not who copied."""
     from grader.similar.compare import compare_class
     from grader.similar.site import write_pages
 
+    speak(lang)
     console = console_for_people()
-    watch = partial(track, description="comparing", console=console, transient=True)
+    watch = partial(track, description=tr("comparing"), console=console, transient=True)
     comparison = compare_class(paths, given or (), pairs, watch)
     index = write_pages(comparison, out)
     for problem in comparison.problems:
         say(console, problem)
     for pair in comparison.pairs[:5]:
         first, second = (comparison.texts[i].student for i in (pair.first, pair.second))
-        say(console, f"{100 * pair.score:3.0f} %  {first} and {second}")
-    say(console, f"{len(comparison.texts)} submissions compared, a place to look: open {index}")
+        both = tr("{first} and {second}", first=first, second=second)
+        say(console, f"{100 * pair.score:3.0f} %  {both}")
+    n = len(comparison.texts)
+    say(console, tr("{n} submissions compared, a place to look: open {page}", n=n, page=index))

@@ -10,6 +10,7 @@ from grader.intake import Course, find_submissions
 from grader.similar.fingerprints import Fingerprints, TooSlow, all_fingerprints, fingerprints
 from grader.similar.ranking import Pair, rank_pairs
 from grader.similar.texts import Text, read_texts, skeleton_text
+from grader.words import tr
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,22 @@ def compare_class(
         try:
             prints.append(fingerprints(text.code).without(skeleton))
         except TooSlow:
-            problems.append(f"{text.student}: not compared. Its code takes too long to read.")
+            problems.append(
+                tr(
+                    "{student}: not compared. Its code takes too long to read.",
+                    student=text.student,
+                )
+            )
             continue
         kept.append(text)
         if text.shortened:
-            problems.append(f"{text.student}: only the first {len(text.code):,} characters.")
+            problems.append(
+                tr(
+                    "{student}: only the first {n:,} characters.",
+                    student=text.student,
+                    n=len(text.code),
+                )
+            )
     if len(kept) < 2:
         raise GraderError(
             f"Comparing needs at least two submissions with code in them; found {len(kept)}."

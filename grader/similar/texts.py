@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.errors import NothingToGrade
 from grader.intake import PACKAGE, Course, Found, prepare
 from grader.notebook import CELLS_FILE
+from grader.words import tr
 
 MAX_CHARS = 200_000  # of one submission; a solution of all parts has about 25,000
 
@@ -33,7 +34,9 @@ def read_texts(found: Iterable[Found], course: Course) -> tuple[list[Text], list
         try:
             code = _code(submission, course)
         except NothingToGrade as reason:
-            problems.append(f"{submission.student}: not compared. {reason}")
+            problems.append(
+                tr("{student}: not compared. {reason}", student=submission.student, reason=reason)
+            )
             continue
         texts.append(Text(submission.student, code[:MAX_CHARS], len(code) > MAX_CHARS))
     return texts, problems

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 
+from assignment.harness.parts import STUDENT_MODULES
 from grader.intake import Course, Found, find_submissions
 from grader.pool import Grading, Summary, grade_all, results_lock
 from grader.sandbox import Limits
@@ -73,7 +74,7 @@ def lay_out(folder: Path, out: Path, attacks: tuple[Attack, ...] = ALL) -> dict[
     for name in HONEST:
         handed_in[name] = folder / name
         handed_in[name].mkdir()
-        for module in ("attention", "rope", "kv_cache", "gqa", "mla", "sampling"):
+        for module in STUDENT_MODULES:
             (folder / name / f"{module}.py").write_text(place.solution[module], encoding="utf-8")
     return handed_in
 

@@ -134,11 +134,10 @@ def table_of_public_answers(place):
     return _folder(place, "table_of_public_answers", rope=tables.of_public_answers())
 
 
-# A property has no hidden twin: who learns its draws by heart keeps its points, and no others.
+# Properties have no hidden twin, but draw their examples anew in grading.
 @built(
     "the answers to every call of the public tests by heart",
-    some={"3.1": 0.2, "3.2": 0.3},
-    says=("right on the public case and wrong on a hidden one",),
+    says=("right on the public case and wrong on a hidden one", "draws other examples"),
 )
 def table_of_public_calls(place):
     return _folder(place, "table_of_public_calls", rope=tables.of_public_calls())

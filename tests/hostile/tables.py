@@ -61,7 +61,7 @@ def of_public_answers() -> str:
 
 
 def of_public_calls() -> str:
-    """Every call that the public tests of part 3 make: their draws are the same in every run.
+    """Every call that the public tests of part 3 make: the same in every run at home.
 
     Takes somebody's right answers to make.
     """

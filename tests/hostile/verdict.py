@@ -37,7 +37,7 @@ def _points(attack: Attack, result: SubmissionResult) -> list[str]:
     for section in sorted(sections):
         earned, most = _sum(result.tests, section)
         allowed = _fraction(attack, section)
-        if section.startswith(attack.full) if attack.full else False:
+        if any(_is_in(section, name) for name in attack.full):
             if earned != most:
                 lost = [t for t in result.tests if t.section == section and t.points < t.max_points]
                 words = "; ".join(f"{t.id}: {t.message[:200]}" for t in lost[:3])
@@ -57,5 +57,10 @@ def _sum(tests: tuple[TestResult, ...], section: str) -> tuple[float, float]:
 
 
 def _fraction(attack: Attack, section: str) -> float:
-    fits = [most for prefix, most in attack.some.items() if section.startswith(prefix)]
+    fits = [most for name, most in attack.some.items() if _is_in(section, name)]
     return max(fits, default=0.0)
+
+
+def _is_in(section: str, name: str) -> bool:
+    """Whether a section is the named one or one of the named part: "11.1" is not in "1"."""
+    return f"{section}.".startswith(f"{name}.")

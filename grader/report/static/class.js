@@ -5,6 +5,9 @@
   const started = performance.now();
   const byId = (id) => document.getElementById(id);
   const data = JSON.parse(byId("data").textContent);
+  // Every text for people goes through `say`; the page brings its language's words (data.words).
+  const say = (english, values = {}) =>
+    (data.words[english] ?? english).replace(/\{(\w+)\}/g, (_, name) => values[name]);
   const tests = data.tests.map(([part, section, title, onCase, visibility, points], index) => ({
     part, section, title, onCase, points, index, isHidden: visibility === "h",
   }));
@@ -15,8 +18,9 @@
     name, page, state, final, parts, cells, seconds, row: rows[i], place: i,
     bugs: bugs.map((number) => data.bugs[number]),
   }));
-  const STATE = { p: "passed", k: "passed with trusted versions of the other parts", f: "failed",
-    t: "out of time", n: "not started", w: "waiting for an earlier part", "-": "no result" };
+  const STATE = { p: say("passed"), k: say("passed with trusted versions of the other parts"),
+    f: say("failed"), t: say("out of time"), n: say("not started"),
+    w: say("waiting for an earlier part"), "-": say("no result") };
   const BAD_FIRST = "ftwnkp-";
   const STATES = ["error", "missing", "partial", "graded"];
   const KEYS = ["sort", "dir", "q", "state", "part", "bug"];
@@ -94,18 +98,21 @@
 
   // ---------------------------------------------------------------- controls
 
-  const describe = (test) =>
-    `${test.section} ${test.title} (${test.isHidden ? "hidden" : "public"}${test.onCase ? `, ${test.onCase}` : ""})`;
+  const describe = (test) => {
+    const seen = test.isHidden ? say("hidden") : say("public");
+    return say("{section} {title} ({kind})", { section: test.section, title: test.title,
+      kind: test.onCase ? `${seen}${say(", ")}${test.onCase}` : seen });
+  };
   const showControls = () => {
     for (const key of ["q", "state", "part", "bug"]) byId(key).value = view[key];
     const sortedTest = view.sort.startsWith("test:") ? tests[view.sort.slice(5)] : null;
     const select = byId("sort");
     const option = select.querySelector("option[value^='test']");
     option.value = sortedTest ? view.sort : "test";
-    option.textContent = sortedTest ? `test ${sortedTest.section}` : "test (choose in the map)";
+    option.textContent = sortedTest ? say("test {section}", sortedTest) : say("test (choose in the map)");
     option.disabled = !sortedTest;
     select.value = view.sort;
-    byId("direction").textContent = isDescending() ? "Descending ↓" : "Ascending ↑";
+    byId("direction").textContent = isDescending() ? say("Descending ↓") : say("Ascending ↑");
     for (const head of table.tHead.rows[0].cells) {
       if (head.dataset.sort === view.sort) {
         head.setAttribute("aria-sort", isDescending() ? "descending" : "ascending");
@@ -115,9 +122,10 @@
     }
     const filtered = shown.length < students.length;
     byId("clear").disabled = !KEYS.some((key) => view[key] && view[key] !== "name");
+    const n = { n: shown.length, all: students.length };
     byId("count").textContent =
-      `${filtered ? `${shown.length} of ${students.length}` : students.length} students` +
-      (sortedTest ? `, by ${describe(sortedTest)}` : "");
+      (filtered ? say("{n} of {all} students", n) : say("{n} students", n)) +
+      (sortedTest ? say(", by {test}", { test: describe(sortedTest) }) : "");
   };
   const sortBy = (sort) => {
     const again = view.sort === sort;
@@ -184,7 +192,8 @@
     spacer.style.width = `${whole.width}px`;
     spacer.style.height = `${Math.max(0, whole.height - size.height)}px`;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    canvas.ariaLabel = `Heat map of ${shown.length} students and ${columns.length} tests`;
+    canvas.ariaLabel = say("Heat map of {n} students and {tests} tests",
+      { n: shown.length, tests: columns.length });
     draw();
   };
   const fit = (text, width) => {
@@ -239,7 +248,7 @@
       if (shown[r].state !== "error") continue;
       pen.fillStyle = colour["fail-ink"];
       pen.font = `600 11px ${sans}`;
-      pen.fillText("no grade: the grader failed", names - scrollLeft, HEAD + (r + 0.5) * ROW - scrollTop);
+      pen.fillText(say("no grade: the grader failed"), names - scrollLeft, HEAD + (r + 0.5) * ROW - scrollTop);
     }
     drawCursor(scrollLeft, scrollTop);
     drawNames(first, last, scrollTop);
@@ -285,7 +294,7 @@
     pen.beginPath();
     pen.rect(names, 0, size.width - names, size.height);
     pen.clip();
-    drawGroups((t) => t.part, (t) => [`Part ${t.part}`, `${t.part}`], 10, scrollLeft, `600 12px ${sans}`, "ink");
+    drawGroups((t) => t.part, (t) => [say("Part {part}", t), `${t.part}`], 10, scrollLeft, `600 12px ${sans}`, "ink");
     drawGroups((t) => t.section, (t) => [t.section, t.section.split(".")[1] || ""], 25, scrollLeft, `10.5px ${sans}`, "muted");
     columns.forEach((test, c) => {
       if (test.isHidden) rect("wait", names + c * step - scrollLeft, 35, step - 1, 3);
@@ -319,11 +328,11 @@
     link.textContent = student.name;
     link.dir = "auto";
     const letter = student.cells[test.index];
-    const what = student.state === "error" ? "no grade, the grader failed" : STATE[letter];
+    const what = student.state === "error" ? say("no grade, the grader failed") : STATE[letter];
     const strong = document.createElement("strong");
     strong.textContent = what;
     const earned = "pk".includes(letter) ? test.points : 0;
-    const points = letter === "-" ? "" : `, ${earned} of ${test.points} points`;
+    const points = letter === "-" ? "" : say(", {n} of {all} points", { n: earned, all: test.points });
     line.append(link, " · ", describe(test), " · ", strong, points);
   };
   const placeOf = (event) => {

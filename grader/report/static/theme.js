@@ -6,7 +6,7 @@
   const stored = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
   const isDark = () => (root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark";
   const show = () => {
-    button.textContent = isDark() ? "Light colours" : "Dark colours";
+    button.textContent = isDark() ? button.dataset.light : button.dataset.dark;
     document.dispatchEvent(new Event("themechange"));
   };
   if (["light", "dark"].includes(stored())) root.dataset.theme = stored();

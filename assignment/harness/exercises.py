@@ -1,0 +1,208 @@
+"""Part 11: is this the answer? Asked of golden/answers.json, which tells right from wrong only.
+
+The true value of a question and those of known mistakes are stored as digests of their places on a
+logarithmic scale, so that nobody reads an answer by accident. They are no secret: whoever tries all
+places finds them in a second, and would have computed the answer sooner.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+from .compare import Mismatch
+from .quantity import (
+    SHAPE,
+    Quantity,
+    Unreadable,
+    looks_like_a_shape,
+    name_of,
+    read,
+    read_shape,
+    shown,
+)
+from .student import Student
+from .words import language, tr
+
+ANSWERS_FILE = Path(__file__).parent.parent / "golden" / "answers.json"
+
+# Relative error accepted however many digits are given: of a computed value, and of one that is
+# exact, where it covers the rounding of floats.
+TOLERANCE, TOLERANCE_OF_EXACT = 1e-3, 1e-6
+# Values closer than this to one another are one place; smaller than what digits can tell apart.
+PLACE, PLACE_OF_EXACT = 1e-4, 3e-5
+CLOSE = 0.03
+POWERS = (10, 100, 1000, 1024, 1024**2, 10**6, 10**9, 10**12)
+
+
+@dataclass(frozen=True)
+class Question:
+    """How an answer is judged.
+
+    Attributes:
+        kind: what is asked for, a key of quantity.UNITS, or quantity.SHAPE.
+        digits: significant digits that are asked for at least.
+        exact: whether the answer is exact: then all digits that are given have to be right.
+        answer: the digest of the true value.
+        mistakes: explanations in each language, by the digest of the value they explain.
+    """
+
+    name: str
+    kind: str
+    digits: int
+    exact: bool
+    answer: str
+    mistakes: dict[str, dict[str, str]]
+
+
+@cache
+def questions() -> dict[str, Question]:
+    """All questions by the names of their functions."""
+    content = json.loads(ANSWERS_FILE.read_text(encoding="utf-8"))
+    return {name: Question(name=name, **fields) for name, fields in content["questions"].items()}
+
+
+def digest(name: str, place: int | str) -> str:
+    """What stands for one place in one question, or for one shape."""
+    return hashlib.sha256(f"{name} {place}".encode()).hexdigest()[:16]
+
+
+def place_of(value: float, exact: bool) -> int:
+    """Where a positive value lies on the scale."""
+    return math.floor(math.log(value) / (PLACE_OF_EXACT if exact else PLACE))
+
+
+def check_answer(student: Student, name: str) -> None:
+    """Fail unless the student's function gives the answer to the question of that name."""
+    question = questions()[name]
+    answer = getattr(student, name)()
+    try:
+        problem = what_is_wrong(question, answer)
+    except Unreadable as unreadable:
+        problem = str(unreadable)
+    if problem is not None:
+        raise Mismatch(f"{name}: {problem}")
+
+
+def what_is_wrong(question: Question, answer: object) -> str | None:
+    """None for a right answer; else what is wrong with it, as far as that can be known.
+
+    Raises:
+        Unreadable: it is no quantity of the kind that is asked for.
+    """
+    if question.kind == SHAPE:
+        rows, columns = read_shape(answer)
+        shape = f"{rows} x {columns}"
+        found = {digest(question.name, shape)}
+        why = _explained(question, found) or tr("rows: the input's length; columns: the output's")
+        return None if question.answer in found else _not_the_answer(shape, why)
+    _refuse_shape(question, answer)
+    got = read(answer, question.kind)
+    if question.answer in set(_digests_nearby(question, got)):
+        return None
+    if got.digits < question.digits:
+        return _too_few_digits(question, got, answer)
+    found = set(_digests(question, got))
+    if question.answer in found:
+        return None
+    return _not_the_answer(answer, _explained(question, found) or _recognised(question, got))
+
+
+def _digests(question: Question, got: Quantity) -> Iterator[str]:
+    """Of every place that the answer covers: half a unit of its last digit to both sides."""
+    half = max(got.half_a_digit(question.digits), _tolerance(question, got))
+    return _digests_between(question, got.value - half, got.value + half)
+
+
+def _digests_nearby(question: Question, got: Quantity) -> Iterator[str]:
+    """The same, as if all further digits were 0."""
+    half = _tolerance(question, got)
+    return _digests_between(question, got.value - half, got.value + half)
+
+
+def _tolerance(question: Question, got: Quantity) -> float:
+    return abs(got.value) * (TOLERANCE_OF_EXACT if question.exact else TOLERANCE)
+
+
+def _digests_between(question: Question, low: float, high: float) -> Iterator[str]:
+    if low > 0:
+        for place in range(place_of(low, question.exact), place_of(high, question.exact) + 1):
+            yield digest(question.name, place)
+
+
+def _too_few_digits(question: Question, got: Quantity, answer: object) -> str:
+    if why := _explained(question, set(_digests_nearby(question, got))):
+        return _not_the_answer(answer, why)
+    words = tr(
+        "{answer} has too few significant digits: {n}, where {wanted} are asked for",
+        answer=shown(answer),
+        n=got.digits,
+        wanted=question.digits,
+    )
+    if question.answer in set(_digests(question, got)):
+        words += tr("\nit is right as far as it goes")
+    return words
+
+
+def _not_the_answer(answer: object, why: str) -> str:
+    return tr("{answer} is not the answer\n{why}", answer=shown(answer), why=why)
+
+
+def _explained(question: Question, found: set[str]) -> str:
+    """What is known of a mistake with this result, or ""."""
+    texts = [text for value, text in question.mistakes.items() if value in found]
+    return texts[0][language()] if texts else ""
+
+
+def _recognised(question: Question, got: Quantity) -> str:
+    """What a number that no known mistake gives has in common with the answer."""
+
+    def is_right(other: Quantity) -> bool:
+        return question.answer in set(_digests(question, other))
+
+    if got.value <= 0:
+        return tr("the answer is more than 0")
+    if any(is_right(other) for other in got.in_other_units(question.kind)):
+        return tr("the number is right, its unit is not: {why}", why=_of_units(question.kind))
+    for n in (2, 4, 8):
+        if is_right(got.times(Fraction(n))):
+            return tr("too small by a factor of {n}", n=n)
+        if is_right(got.times(Fraction(1, n))):
+            return tr("too large by a factor of {n}", n=n)
+    if any(is_right(got.times(Fraction(*ratio))) for n in POWERS for ratio in ((n, 1), (1, n))):
+        return tr("off by a power of ten or of 1024: look at the unit and at the exponent")
+    near = _digests_between(question, got.value * (1 - CLOSE), got.value * (1 + CLOSE))
+    if question.answer in set(near):
+        return tr(
+            "close, within 3 %: round once, at the end; or a small term is counted or left out"
+        )
+    return tr(
+        "read as {value:.6g}; asked is {kind}; no known mistake gives this",
+        value=got.value,
+        kind=name_of(question.kind),
+    )
+
+
+def _of_units(kind: str) -> str:
+    if kind == "bytes":
+        return tr("K, M, G are powers of 1000 and Ki, Mi, Gi of 1024; a byte (B) is 8 bits (b)")
+    if kind == "share":
+        return tr("with % it is hundredths, without it a fraction of 1")
+    return tr("K, M, G, T, P are powers of 1000, B is a billion")
+
+
+def _refuse_shape(question: Question, answer: object) -> None:
+    """A vector has a length, a matrix rows and columns: D3 takes pains to tell them apart."""
+    if looks_like_a_shape(answer):
+        words = tr(
+            "{answer} is the shape of a matrix; {kind} is asked for",
+            answer=shown(answer),
+            kind=name_of(question.kind),
+        )
+        raise Unreadable(words)

@@ -1,0 +1,376 @@
+"""Answers such as "512 KiB", "17.4 B" or "24 %": a number, the digits it is given to, and its unit.
+
+What a unit means is decided by what was asked for: B is a billion among parameters and a byte among
+bytes. The text may come from anybody. It is never evaluated, and its length, its digits and its
+exponent are bounded before a number is made of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from .compare import describe_type
+from .words import tr
+
+MAX_TEXT = 80
+MAX_EXPONENT = 30
+DIGITS_OF_FLOAT = 17
+
+SHAPE = "shape"
+
+
+class Unreadable(ValueError):
+    """No quantity of the kind that was asked for, in words for the person who wrote it."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A positive or negative number with a unit.
+
+    Attributes:
+        number: as written, 万 and 亿 included.
+        first_place: the power of ten of its first significant digit.
+        digits: how many significant digits are written.
+        sure_digits: the same without the zeros at the end of a whole number, which may stand for
+            digits that were rounded away.
+        unit, factor: as written, and what the number is multiplied by.
+    """
+
+    number: Fraction
+    first_place: int
+    digits: int
+    sure_digits: int
+    unit: str = ""
+    factor: Fraction = Fraction(1)
+
+    @property
+    def value(self) -> float:
+        """In the base unit of its kind: bytes, FLOPs, parameters, 1."""
+        return float(self.number * self.factor)
+
+    def half_a_digit(self, wanted: int) -> float:
+        """Half a unit of the last digit given, of which zeros beyond the wanted digits are none.
+
+        >>> read("1,480 times", "times").half_a_digit(wanted=3)  # as good as 1.48e3
+        5.0
+        >>> read("1,480 times", "times").half_a_digit(wanted=4)
+        0.5
+        """
+        given = min(self.digits, max(self.sure_digits, wanted))
+        return float(Fraction(10) ** (self.first_place + 1 - given) * self.factor / 2)
+
+    def times(self, factor: Fraction) -> Quantity:
+        """That many times as much, given to as many digits."""
+        return replace(self, factor=self.factor * factor)
+
+    def in_other_units(self, kind: str) -> Iterable[Quantity]:
+        """The same number with every other unit of its kind."""
+        for factor in sorted(set(UNITS[kind].values())):
+            if factor != self.factor:
+                yield replace(self, unit="", factor=factor)
+
+
+def read(answer: object, kind: str) -> Quantity:
+    """A quantity from a text, from (number, unit), or from a bare number where no unit is needed.
+
+    >>> read("512 KiB", "bytes").value
+    524288.0
+    >>> read((85.9, "GB"), "bytes").value
+    85900000000.0
+    >>> read("17.4 B", "parameters").value == read("174 亿", "parameters").value == 17.4e9
+    True
+
+    Args:
+        kind: a key of UNITS.
+
+    Raises:
+        Unreadable: it is none, its unit is missing, unknown or of another kind, or it is so large
+            or long that it cannot be meant.
+    """
+    text = _plain(_as_text(answer))
+    as_percent = re.fullmatch(r"百分之\s*(.+)", text)
+    quantity, unit = _number(f"{as_percent[1]}%" if as_percent else text)
+    quantity = replace(quantity, unit=unit, factor=_factor(unit, kind))
+    is_text = isinstance(answer[0] if isinstance(answer, tuple | list) else answer, str)
+    # Zeros at the end of a number that is no text were not written by anybody.
+    return quantity if is_text else replace(quantity, digits=max(quantity.digits, DIGITS_OF_FLOAT))
+
+
+def read_shape(answer: object) -> tuple[int, int]:
+    """Rows and columns from "4096 × 128", (4096, 128) or [4096, 128].
+
+    Raises:
+        Unreadable: anything else.
+    """
+    if isinstance(answer, tuple | list) and len(answer) == 2 and all(map(_is_number, answer)):
+        answer = f"{answer[0]} x {answer[1]}"
+    text = _plain(_as_text(answer))
+    found = _SHAPE.fullmatch(text.strip("()[] "))
+    if found is None:
+        raise Unreadable(
+            tr('{text} is no shape; expected rows and columns, as in "12 x 34"', text=shown(answer))
+        )
+    rows, columns = (int(re.sub("[,_]", "", number)) for number in found.groups())
+    return rows, columns
+
+
+def looks_like_a_shape(answer: object) -> bool:
+    """Whether a text names rows and columns; a comma does not, it may separate thousands."""
+    found = isinstance(answer, str) and len(answer) <= MAX_TEXT and _SHAPE.fullmatch(_plain(answer))
+    return bool(found) and "," not in answer
+
+
+def shown(answer: object) -> str:
+    """An answer as a message may repeat it: short, in one line, nothing that a terminal obeys."""
+    text = answer if isinstance(answer, str) else _number_text(answer)
+    text = "".join(sign if sign.isprintable() else "?" for sign in text.strip()[: MAX_TEXT + 1])
+    return f'"{text[:MAX_TEXT]}…"' if len(text) > MAX_TEXT else f'"{text}"'
+
+
+# --- units ----------------------------------------------------------------------------------------
+
+_TENS = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
+_SHORT_SCALE = {"thousand": 3, "million": 6, "billion": 9, "bn": 9, "trillion": 12}
+_FLOP = ("FLOP", "FLOPs", "FLOPS", "flop", "flops", "Flop", "Flops")
+
+
+def _with_prefixes(prefixes: dict[str, int], base: int, *nouns: str) -> dict[str, Fraction]:
+    return {
+        f"{prefix}{noun}": Fraction(base) ** power
+        for prefix, power in prefixes.items()
+        for noun in nouns
+    }
+
+
+def _bytes() -> dict[str, Fraction]:
+    units = _with_prefixes(_TENS, 10, "B", "byte", "bytes", "Byte", "Bytes", "字节")
+    units |= _with_prefixes(_BINARY, 2, "B", "byte", "bytes")
+    lazy = {p.lower(): power for p, power in _TENS.items()}
+    units |= _with_prefixes({p: n for p, n in lazy.items() if p}, 10, "b")
+    units |= _with_prefixes({p.lower(): power for p, power in _BINARY.items()}, 2, "b")
+    bits = _with_prefixes(_TENS, 10, "bit", "bits", "比特")
+    bits |= _with_prefixes({p: n for p, n in _TENS.items() if p != p.lower() or not p}, 10, "b")
+    bits |= _with_prefixes(_BINARY, 2, "b", "bit", "bits")
+    return {unit: factor / 8 for unit, factor in bits.items()} | units
+
+
+def _counts() -> dict[str, Fraction]:
+    scales = {**_TENS, "B": 9, **_SHORT_SCALE}
+    nouns = ("", "parameter", "parameters", "params", "param", "参数", "个参数", "个")
+    return _with_prefixes(scales, 10, *nouns)
+
+
+def _flops() -> dict[str, Fraction]:
+    units = _with_prefixes(_TENS | _SHORT_SCALE, 10, *_FLOP, "")
+    return units | dict.fromkeys(("次", "次运算", "次浮点运算", "operations"), Fraction(1))
+
+
+def _intensities() -> dict[str, Fraction]:
+    per = ("/B", "/byte", "/bytes", "/Byte", "perbyte", "/字节")
+    return {f"{flop}{byte}": Fraction(1) for flop in _FLOP for byte in per} | {"": Fraction(1)}
+
+
+_TIMES = ("", "x", "X", "×", "times", "timesasmany", "timesasmuch", "fold", "-fold", "倍", ":1")
+_NUMBERS = (
+    "",
+    "numbers",
+    "entries",
+    "components",
+    "dimensions",
+    "dims",
+    "个",
+    "个数",
+    "个数字",
+    "维",
+)
+
+# What can be asked for, and the units of each without the spaces in them. The last two are never
+# asked for: they are here to be recognised.
+UNITS: dict[str, dict[str, Fraction]] = {
+    "parameters": _counts(),
+    "bytes": _bytes(),
+    "FLOP": _flops(),
+    "FLOP per byte": _intensities(),
+    "times": dict.fromkeys(_TIMES, Fraction(1)),
+    "share": {
+        "": Fraction(1),
+        **dict.fromkeys(("%", "percent", "percents"), Fraction(1, 100)),
+    },
+    "count": dict.fromkeys(_NUMBERS, Fraction(1)),
+    "seconds": {
+        **dict.fromkeys(("s", "seconds", "秒"), Fraction(1)),
+        **dict.fromkeys(("ms", "毫秒"), Fraction(1, 10**3)),
+        **dict.fromkeys(("µs", "μs", "us", "微秒"), Fraction(1, 10**6)),
+    },
+    "FLOP per second": _with_prefixes(_TENS, 10, *(f"{flop}/s" for flop in _FLOP)),
+}
+
+
+def name_of(kind: str) -> str:
+    """What is asked for, in words."""
+    return {
+        "parameters": tr("a number of parameters"),
+        "bytes": tr("a number of bytes"),
+        "FLOP": tr("a number of floating-point operations"),
+        "FLOP per byte": tr("FLOPs per byte"),
+        "times": tr("how many times as much"),
+        "share": tr("a share of the whole"),
+        "count": tr("a plain number"),
+        "seconds": tr("a time"),
+        "FLOP per second": tr("a speed"),
+        SHAPE: tr("rows and columns"),
+    }[kind]
+
+
+def example_of(kind: str) -> str:
+    """How an answer of this kind may look; no answer to anything."""
+    return {
+        "parameters": '"6.74 B", "6.74e9"',
+        "bytes": '"1.50 GiB", "1.61 GB"',
+        "FLOP": '"3.25 TFLOP", "3.25e12 FLOP"',
+        "FLOP per byte": '"2.50 FLOP/byte", "2.50"',
+        "times": '"12.5 times", "12.5"',
+        "share": '"31.5 %", "0.315"',
+        "count": '"36", "1.25"',
+        "seconds": '"2.50 ms"',
+        "FLOP per second": '"312 TFLOP/s"',
+    }[kind]
+
+
+def _factor(unit: str, kind: str) -> Fraction:
+    known = UNITS[kind]
+    if unit in known:
+        return known[unit]
+    spelled = {factor for name, factor in known.items() if name.lower() == unit.lower()}
+    if len(spelled) == 1:
+        return spelled.pop()
+    if not unit:
+        words = tr(
+            "a unit is missing: {kind} is asked for, as in {example}",
+            kind=name_of(kind),
+            example=example_of(kind),
+        )
+        raise Unreadable(words)
+    other = next((other for other, units in UNITS.items() if unit in units), None)
+    if other is not None:
+        words = tr(
+            "{unit} measures {other}; {kind} is asked for, as in {example}",
+            unit=shown(unit),
+            other=name_of(other),
+            kind=name_of(kind),
+            example=example_of(kind),
+        )
+        raise Unreadable(words)
+    words = tr(
+        "{unit} is no unit that is known here; {kind} is asked for, as in {example}",
+        unit=shown(unit),
+        kind=name_of(kind),
+        example=example_of(kind),
+    )
+    raise Unreadable(words)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
+_SIGNS = str.maketrans({"−": "-", "–": "-", "～": "~", "\u00b5": "µ"})
+_ABOUT = re.compile(r"^(?:[≈≃~=]|about |approx\.? |约|大约)\s*")
+_PER_TOKEN = re.compile(r"\s*(?:/|\bper |每个?)\s*token$")
+_GROUPED = r"[0-9]{1,3}(?:[,_ ][0-9]{3})+(?![0-9])|[0-9]+"
+_NUMBER = re.compile(
+    rf"(?P<sign>[+-]?)(?P<whole>{_GROUPED})?(?:\.(?P<decimals>[0-9]*))?"
+    r"(?:[eE](?P<power>[+-]?[0-9]+)|\s*[x×*·]\s*10\s*(?:\^|\*\*)\s*(?P<ten>[+-]?[0-9]+))?"
+)
+_SIZE = r"([0-9]{1,3}(?:[,_][0-9]{3})+|[0-9]{1,9})"
+_BETWEEN_SIZES = r"\s*(?:rows?|行)?\s*(?:[x×*,]|by|and)\s*|\s*行\s*"
+_SHAPE = re.compile(rf"{_SIZE}(?:{_BETWEEN_SIZES}){_SIZE}\s*(?:columns?|cols?|列)?")
+_CHINESE_TENS = {"万亿": 12, "亿": 8, "千万": 7, "百万": 6, "万": 4, "千": 3, "百": 2}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _number_text(value: object) -> str:
+    """A number as Python writes it, also where writing all of it would take long."""
+    if isinstance(value, int) and value.bit_length() > 4 * MAX_TEXT:
+        return "9" * (MAX_TEXT + 1)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return repr(value) if _is_number(value) else describe_type(value)
+
+
+def _as_text(answer: object) -> str:
+    """The answer as one text; a 0-d array is a number and (number, unit) is joined."""
+    if isinstance(answer, np.ndarray) and answer.ndim == 0:
+        answer = answer.item()
+    if isinstance(answer, tuple | list) and len(answer) == 2 and isinstance(answer[1], str):
+        number, unit = answer
+        return f"{_as_text(number)} {unit}" if isinstance(number, str) or _is_number(number) else ""
+    if isinstance(answer, str):
+        return answer
+    if not _is_number(answer):
+        words = tr(
+            'got {got}, expected a text with a number and its unit, as in "1.5 GiB"',
+            got=describe_type(answer),
+        )
+        raise Unreadable(words)
+    if not (isinstance(answer, int) or math.isfinite(answer)):
+        raise Unreadable(tr("{text} is not a finite number", text=shown(answer)))
+    return _number_text(answer)
+
+
+def _plain(text: str) -> str:
+    """The text in ASCII forms where there are any: fullwidth digits, superscripts, minus signs."""
+    if len(text) > MAX_TEXT:
+        words = tr(
+            "an answer has at most {n} characters: a number and its unit, without the calculation",
+            n=MAX_TEXT,
+        )
+        raise Unreadable(words)
+    text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+", lambda m: "^" + m[0].translate(_SUPERSCRIPTS), text)
+    text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).strip().rstrip(".。 ")
+    return _PER_TOKEN.sub("", _ABOUT.sub("", text))
+
+
+def _number(text: str) -> tuple[Quantity, str]:
+    """The number at the beginning of a text, and the rest of it without spaces."""
+    found = _NUMBER.match(text)
+    whole = re.sub("[,_ ]", "", found["whole"] or "")
+    decimals = found["decimals"] or ""
+    if not whole + decimals:
+        raise Unreadable(tr("{text} does not begin with a number", text=shown(text)))
+    rest = text[found.end() :]
+    if re.match(r",\s*[0-9]", rest) or re.match(r"0[0-9]*,", found["whole"] or ""):
+        words = tr(
+            "the comma in {text}: it separates thousands here, as in 12,345; write decimals with a "
+            "point",
+            text=shown(text),
+        )
+        raise Unreadable(words)
+    power = int(found["power"] or found["ten"] or 0)
+    unit = "".join(rest.split())
+    for sign, tens in _CHINESE_TENS.items():
+        if unit.startswith(sign):
+            unit, power = unit[len(sign) :], power + tens
+            break
+    if abs(power) > MAX_EXPONENT or len(whole) > MAX_EXPONENT:
+        raise Unreadable(tr("{text} is too large or too small to be meant", text=shown(text)))
+    significant = (whole + decimals).lstrip("0")
+    sure = significant.rstrip("0") if found["decimals"] is None else significant
+    number = Fraction(int(whole + decimals)) * Fraction(10) ** (power - len(decimals))
+    quantity = Quantity(
+        number=-number if found["sign"] == "-" else number,
+        first_place=len(significant) - len(decimals) - 1 + power,
+        digits=max(len(significant), 1),
+        sure_digits=max(len(sure), 1),
+    )
+    return quantity, unit

@@ -1,0 +1,62 @@
+"""The language of what the grader says: pages, tables, notes, and titles of hidden tests.
+
+As in the homework (assignment/harness/words.py), by the English text, from a second dictionary
+beside this file, which students do not get. Records keep the messages of the run in the language
+that it spoke; what is written about them speaks its own.
+"""
+
+import contextlib
+from collections.abc import Iterator
+
+from assignment.harness import words
+from assignment.harness.words import LANGUAGES, language, speak
+
+__all__ = [
+    "LANGUAGES",
+    "language",
+    "language_tag",
+    "speak",
+    "speaking",
+    "spoken",
+    "spoken_title",
+    "tr",
+]
+
+
+def tr(english: str, /, **values: object) -> str:
+    """A message in the language spoken, its {fields} filled in as by str.format."""
+    return spoken(english).format(**values)
+
+
+def spoken(english: str) -> str:
+    """The text in the language spoken, from the grader's dictionary or the homework's."""
+    if language() == "en":
+        return english
+    from grader.words_zh import CHINESE
+
+    return CHINESE[english] if english in CHINESE else words.spoken(english)
+
+
+def spoken_title(title: str) -> str:
+    """A test's title, which records keep in English with the variant behind it, as " (float32)"."""
+    without, _, variant = title.rpartition(" (")
+    for text, rest in ((title, ""), (without, f" ({variant}")):
+        if (found := spoken(text)) != text:
+            return found + rest
+    return title
+
+
+@contextlib.contextmanager
+def speaking(other: str) -> Iterator[None]:
+    """Say something in another language."""
+    before = words._chosen  # not language(): None stays None
+    speak(other)
+    try:
+        yield
+    finally:
+        speak(before)
+
+
+def language_tag() -> str:
+    """The language as a page's `lang` says it."""
+    return {"zh": "zh-Hans"}.get(language(), language())

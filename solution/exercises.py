@@ -1,0 +1,338 @@
+"""Part 11: the exercises of both lectures with a number for an answer, one function each.
+
+A function returns its answer as a text with a unit, such as "1.50 GiB" or f"{n_bytes} B": written
+down or computed, as you like. README.md §11 says how answers are read. Your own functions of
+accounting.py may be used: from .accounting import kv_bytes_per_token
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def l2_1_parameters() -> str:
+    """How many parameters has this model?
+
+    Multi-head attention, L = 64 layers, d = 4096, 32 heads with d_h = 128, SwiGLU MLPs (three
+    matrices) with f = 16384, V = 32000, lm_head not shared with the embedding table. Whether you
+    count the norms does not matter.
+
+    Unit: parameters (B is a billion); 3 digits. Source: L2 exercise 1.
+    """
+    ### BEGIN SOLUTION
+    attention, mlp = 4 * 4096 * 4096, 3 * 4096 * 16384
+    return f"{64 * (attention + mlp) + 2 * 32000 * 4096} parameters"
+    ### END SOLUTION
+
+
+def l2_1_attention_share() -> str:
+    """Which share of all parameters of that model do the attention matrices have?
+
+    Unit: %, or a fraction of 1; 3 digits. Source: L2 exercise 1.
+    """
+    ### BEGIN SOLUTION
+    attention, mlp = 64 * 4 * 4096 * 4096, 64 * 3 * 4096 * 16384
+    share = attention / (attention + mlp + 2 * 32000 * 4096)
+    return f"{100 * share:.1f} %"
+    ### END SOLUTION
+
+
+def l2_1_kv_bytes_per_token() -> str:
+    """How large is that model's KV cache for one token, stored as int8?
+
+    Unit: bytes (B, KB, KiB, ...); 3 digits. Source: L2 exercise 1.
+    """
+    ### BEGIN SOLUTION
+    return f"{2 * 64 * 32 * 128} B"
+    ### END SOLUTION
+
+
+def l2_2_negative_sampling() -> str:
+    """What does a training word cost in skip-gram with negative sampling: Q of L2 §1.3?
+
+    Q counts the parameters that are touched. Context distance C = 5, D = 300 dimensions, k = 15
+    negative words for each true one.
+
+    Unit: parameters; exact. Source: L2 exercise 2.
+    """
+    ### BEGIN SOLUTION
+    return f"{5 * (300 + 300 * (15 + 1))}"
+    ### END SOLUTION
+
+
+def l2_2_full_softmax() -> str:
+    """And with the full softmax over V = 1,000,000 words in place of negative sampling?
+
+    Unit: parameters; 2 digits. Source: L2 exercise 2.
+    """
+    ### BEGIN SOLUTION
+    return f"{5 * (300 + 300 * 1_000_000):.3e}"
+    ### END SOLUTION
+
+
+def l2_2_ratio() -> str:
+    """How many times the Q of negative sampling is the Q of the full softmax?
+
+    Unit: times; 1 digit. Source: L2 exercise 2.
+    """
+    ### BEGIN SOLUTION
+    ratio = (300 + 300 * 1_000_000) / (300 + 300 * (15 + 1))
+    return f"{ratio:.0f} times"
+    ### END SOLUTION
+
+
+def l2_3_einsum_flops() -> str:
+    """How many FLOPs does A[I, J, K, L] · B[I, J, M, N, O] -> C[K, L, M, N, O] take?
+
+    With (I, J, K, L, M, N, O) = (2, 3, 4, 5, 6, 7, 8).
+
+    Unit: FLOP; exact. Source: L2 exercise 3 and §3.5.
+    """
+    ### BEGIN SOLUTION
+    return f"{2 * 2 * 3 * 4 * 5 * 6 * 7 * 8} FLOP"
+    ### END SOLUTION
+
+
+def l2_4_intensity_128() -> str:
+    """Which intensity has Llama-3.1-70B's attention core in decode, with a context of S = 128?
+
+    It is S·R / (R + S), R being the size of a group: 64 query heads share 8 key/value heads.
+
+    Unit: FLOP/byte; 3 digits. Source: L2 exercise 4.
+    """
+    ### BEGIN SOLUTION
+    return f"{128 * 8 / (8 + 128):.2f} FLOP/byte"
+    ### END SOLUTION
+
+
+def l2_4_intensity_1024() -> str:
+    """The same with S = 1024.
+
+    Unit: FLOP/byte; 3 digits. Source: L2 exercise 4.
+    """
+    ### BEGIN SOLUTION
+    return f"{1024 * 8 / (8 + 1024):.2f} FLOP/byte"
+    ### END SOLUTION
+
+
+def l2_4_intensity_32768() -> str:
+    """The same with S = 32768.
+
+    Unit: FLOP/byte; 3 digits. Source: L2 exercise 4.
+    """
+    ### BEGIN SOLUTION
+    return f"{32768 * 8 / (8 + 32768):.2f} FLOP/byte"
+    ### END SOLUTION
+
+
+def l2_5_kv_fp8() -> str:
+    """How large is the KV cache of 4 sequences of 128K tokens in Llama-3.1-70B, stored as FP8?
+
+    80 layers, 64 query heads, 8 key/value heads, d_h = 128; 128K = 131,072.
+
+    Unit: bytes (GB, GiB, ...); 3 digits. Source: L2 exercise 5.
+    """
+    ### BEGIN SOLUTION
+    return f"{4 * 131072 * 2 * 80 * 8 * 128 / 1e9:.1f} GB"
+    ### END SOLUTION
+
+
+def l2_5_kv_bf16() -> str:
+    """And in BF16?
+
+    Unit: bytes (GB, GiB, ...); 3 digits. Source: L2 exercise 5.
+    """
+    ### BEGIN SOLUTION
+    return f"{4 * 131072 * 2 * 80 * 8 * 128 * 2 / 1e9:.1f} GB"
+    ### END SOLUTION
+
+
+def l2_5_against_weights() -> str:
+    """How many times the weights in FP8 (70.6 GB) is that cache in FP8?
+
+    Unit: times; 2 digits. Source: L2 exercise 5.
+    """
+    ### BEGIN SOLUTION
+    cache = 4 * 131072 * 2 * 80 * 8 * 128
+    return f"{cache / 70.6e9:.2f}"
+    ### END SOLUTION
+
+
+def l2_6_with_cache() -> str:
+    """How many FLOPs does Llama-3.1-8B take for 2000 tokens of prompt and 2000 new ones, cached?
+
+    32 layers, d = 4096, 32 query heads, 8 key/value heads, d_h = 128, f = 14336, V = 128256. The
+    prefill gives the first new token and 1999 decode steps the others. Count 2 for each
+    matrix parameter and token (lm_head for every token that goes through; the embedding table is
+    looked up), and the attention scores and sums that the causal mask allows.
+
+    Unit: FLOP (TFLOP, PFLOP, ...); 3 digits. Source: L2 exercise 6, §4 and §5.4.
+    """
+    ### BEGIN SOLUTION
+    layer = 4096 * 4096 * 2 + 4096 * 1024 * 2 + 3 * 4096 * 14336
+    matrices = 32 * layer + 4096 * 128256
+    n_tokens = 2000 + 1999
+    pairs = n_tokens * (n_tokens + 1) // 2
+    return f"{2 * matrices * n_tokens + 4 * 32 * 32 * 128 * pairs} FLOP"
+    ### END SOLUTION
+
+
+def l2_6_without_cache() -> str:
+    """And without a cache: a whole forward pass over all of the text so far for each new token?
+
+    Unit: FLOP (TFLOP, PFLOP, ...); 3 digits. Source: L2 exercise 6, §5.1.
+    """
+    ### BEGIN SOLUTION
+    layer = 4096 * 4096 * 2 + 4096 * 1024 * 2 + 3 * 4096 * 14336
+    matrices = 32 * layer + 4096 * 128256
+    lengths = range(2000, 4000)
+    flops = sum(2 * matrices * n + 4 * 32 * 32 * 128 * n * (n + 1) // 2 for n in lengths)
+    return f"{flops} FLOP"
+    ### END SOLUTION
+
+
+def l2_6_ratio() -> str:
+    """How many times the FLOPs with the cache are those without it?
+
+    Unit: times; 3 digits. Source: L2 exercise 6.
+    """
+    ### BEGIN SOLUTION
+    with_cache, without = (
+        float(answer.removesuffix(" FLOP")) for answer in (l2_6_with_cache(), l2_6_without_cache())
+    )
+    return f"{without / with_cache:.0f} times"
+    ### END SOLUTION
+
+
+def l2_7_mla_bf16() -> str:
+    """How large is DeepSeek-V3's KV cache for one token, in BF16?
+
+    61 layers of latent attention, d_c = 512, d_R = 64.
+
+    Unit: bytes (KB, KiB, ...); 3 digits. Source: L2 exercise 7.
+    """
+    ### BEGIN SOLUTION
+    return f"{61 * (512 + 64) * 2} B"
+    ### END SOLUTION
+
+
+def l2_7_mla_fp8() -> str:
+    """And in FP8?
+
+    Unit: bytes (KB, KiB, ...); 3 digits. Source: L2 exercise 7.
+    """
+    ### BEGIN SOLUTION
+    return f"{61 * (512 + 64)} B"
+    ### END SOLUTION
+
+
+def l2_7_mha_bf16() -> str:
+    """And in BF16, if the same 61 layers had multi-head attention with 128 heads of d_h = 128?
+
+    Unit: bytes (MB, MiB, ...); 3 digits. Source: L2 exercise 7.
+    """
+    ### BEGIN SOLUTION
+    return f"{2 * 61 * 128 * 128 * 2} B"
+    ### END SOLUTION
+
+
+def l2_7_ratio() -> str:
+    """How many times the MLA cache is that MHA cache, both in BF16?
+
+    Unit: times; 2 digits. Source: L2 exercise 7.
+    """
+    ### BEGIN SOLUTION
+    return f"{2 * 128 * 128 / (512 + 64):.1f} times"
+    ### END SOLUTION
+
+
+def l2_10_swiglu_bytes() -> str:
+    """How many bytes does the elementwise work of SwiGLU move in a prefill of Llama-3.1-8B?
+
+    2048 tokens, BF16, 32 layers, f = 14336; run by itself it reads the results of the gate and up
+    products and writes silu(gate) * up. All layers together.
+
+    Unit: bytes (GB, ...); 3 digits. Source: L2 exercise 10.
+    """
+    ### BEGIN SOLUTION
+    return f"{3 * 2048 * 14336 * 2 * 32} B"
+    ### END SOLUTION
+
+
+def l2_10_norm_bytes() -> str:
+    """And how many do the two RMSNorms of each layer move, each reading x and writing the result?
+
+    d = 4096.
+
+    Unit: bytes (GB, ...); 3 digits. Source: L2 exercise 10.
+    """
+    ### BEGIN SOLUTION
+    return f"{2 * 2 * 2048 * 4096 * 2 * 32} B"
+    ### END SOLUTION
+
+
+def d3_3_query_length() -> str:
+    """How long is the q vector of one head in Llama-2-7B (d = 4096, 32 heads)?
+
+    A plain number; exact. Source: D3 自测 3.
+    """
+    ### BEGIN SOLUTION
+    return f"{4096 // 32}"
+    ### END SOLUTION
+
+
+def d3_3_w_q_of_one_head() -> str:
+    """How many rows and columns has W^q of one head?
+
+    Rows and columns, as in "12 x 34", in the convention x @ w. Source: D3 自测 3.
+    """
+    ### BEGIN SOLUTION
+    return f"{4096} x {4096 // 32}"
+    ### END SOLUTION
+
+
+def d3_3_w_q_of_the_layer() -> str:
+    """How many rows and columns has W^q of the whole layer, all heads side by side?
+
+    Rows and columns, as in "12 x 34", in the convention x @ w. Source: D3 自测 3.
+    """
+    ### BEGIN SOLUTION
+    return f"{4096} x {32 * (4096 // 32)}"
+    ### END SOLUTION
+
+
+def d3_4_growth() -> str:
+    """A sequence grows from 1000 to 4000 tokens: how many times as many entries has the matrix?
+
+    The attention matrix, of a row for each query and a column for each key.
+
+    Unit: times; exact. Source: D3 自测 4.
+    """
+    ### BEGIN SOLUTION
+    return f"{4000**2 / 1000**2} times"
+    ### END SOLUTION
+
+
+def d3_7_first_of_the_output() -> str:
+    """What is the first of the two numbers of token 3's attention output?
+
+    k1 = [1, 0], k2 = [0, 1], k3 = [1, 0]; v1 = [2, 0], v2 = [0, 2], v3 = [4, 4]; q3 = [0, 2].
+    Not scaled, with a causal mask. By hand, or in numpy.
+
+    A plain number; 2 digits. Source: D3 自测 7.
+    """
+    ### BEGIN SOLUTION
+    weights = [math.exp(score) for score in (0, 2, 0)]
+    return f"{(2 * weights[0] + 4 * weights[2]) / sum(weights):.3f}"
+    ### END SOLUTION
+
+
+def d3_7_second_of_the_output() -> str:
+    """And the second?
+
+    A plain number; 2 digits. Source: D3 自测 7.
+    """
+    ### BEGIN SOLUTION
+    weights = [math.exp(score) for score in (0, 2, 0)]
+    return f"{(2 * weights[1] + 4 * weights[2]) / sum(weights):.3f}"
+    ### END SOLUTION

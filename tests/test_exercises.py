@@ -1,0 +1,428 @@
+"""Part 11: answers are read without guessing, judged by their digits, stored without a spoiler."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import solution.exercises
+from assignment.harness import exercises as harness
+from assignment.harness import words
+from assignment.harness.compare import Mismatch
+from assignment.harness.exercises import ANSWERS_FILE, check_answer, questions, what_is_wrong
+from assignment.harness.parts import PARTS
+from assignment.harness.plugin import whole_parts
+from assignment.harness.quantity import MAX_TEXT, SHAPE, UNITS, Unreadable, read, read_shape, shown
+from assignment.harness.student import NotStarted, Student
+from grader import exercises
+from grader.exercises import all_questions
+from grader.nbgrader.questions import questions as questions_in_words
+from grader.skeleton import ASSIGNMENT
+
+PART = next(part for part in PARTS if part.module == "exercises")
+BY_NAME = {question.name: question for question in all_questions()}
+TESTS = (ASSIGNMENT / "test_part11_exercises.py").read_text(encoding="utf-8")
+CHINESE = re.compile("[\u4e00-\u9fff]")
+BASE_UNIT = {"bytes": "B", "FLOP": "FLOP"}
+
+
+def verdict(name: str, answer: object) -> str | None:
+    """What a student is told; None: right."""
+    try:
+        return what_is_wrong(questions()[name], answer)
+    except Unreadable as problem:
+        return str(problem)
+
+
+def written(name: str, value: float | tuple[int, int], digits: int = 7) -> object:
+    """A value as an answer in the base unit."""
+    if isinstance(value, tuple):
+        return f"{value[0]} x {value[1]}"
+    return f"{value:.{digits - 1}e} {BASE_UNIT.get(BY_NAME[name].kind, '')}"
+
+
+class Answers:
+    """A backend whose functions return these."""
+
+    def __init__(self, answers: dict[str, object]) -> None:
+        self._answers = answers
+
+    def call(self, name: str, args: tuple, kwargs: dict):
+        if name not in self._answers:
+            raise NotImplementedError(f"{name} is a stub")
+        return self._answers[name], []
+
+
+# --- the questions --------------------------------------------------------------------------------
+
+
+def test_questions_functions_and_tests_agree():
+    assert tuple(BY_NAME) == PART.functions == tuple(questions())
+    tested = re.findall(r'check_answer\(student, "(\w+)"\)', TESTS)
+    assert tuple(tested) == PART.functions
+    sections = re.findall(r'graded\("([\d.]+)", ([\d.]+)\)', TESTS)
+    assert [s for s, _ in sections] == [PART.section_of(name) for name in PART.functions]
+    assert sum(float(points) for _, points in sections) == 10
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_documents_own_answer_is_right(name):
+    assert verdict(name, BY_NAME[name].printed) is None
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_true_value_and_the_solution_are_right(name):
+    value = BY_NAME[name].value
+    for digits in (3, 4, 7, 15):
+        assert verdict(name, written(name, value, digits)) is None
+    check_answer(Student(Answers({name: getattr(solution.exercises, name)()})), name)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_each_mistake_is_wrong_and_explained(name):
+    for mistake in BY_NAME[name].mistakes:
+        told = verdict(name, written(name, mistake.value))
+        assert told is not None and told.endswith(mistake.why.en)
+        words.speak("zh")
+        try:
+            assert verdict(name, written(name, mistake.value)).endswith(mistake.why.zh)
+        finally:
+            words.speak(None)
+
+
+@pytest.mark.parametrize("question", all_questions(), ids=lambda question: question.name)
+def test_explanations_are_in_both_languages_and_tell_no_answer(question):
+    for mistake in question.mistakes:
+        assert CHINESE.search(mistake.why.zh) and not CHINESE.search(mistake.why.en)
+        number = re.match(r"[\d,.]+", question.printed)[0]
+        assert not re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d.,]*\d)", mistake.why.en)
+    assert len(question.mistakes) >= 2 or question.digits < 3
+
+
+@pytest.mark.parametrize("name", PART.functions)
+def test_each_stub_alone_is_missed(name):
+    """As tests/test_known_bugs.py proves it of the parts with cases."""
+    answers = {other: getattr(solution.exercises, other)() for other in PART.functions}
+    del answers[name]
+    reached = []
+    for other in PART.functions:
+        try:
+            check_answer(Student(Answers(answers)), other)
+        except NotStarted as stub:
+            reached.append((other, stub.function))
+    assert reached == [(name, name)]
+
+
+# --- right and wrong ------------------------------------------------------------------------------
+
+KV = "l2_1_kv_bytes_per_token"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["512 KiB", "524,288 B", "524288 字节", "524 KB", "0.5 MiB", "4.19 Mbit", (512, "KiB"),
+     "512 KiB / token", (np.float64(512.0), "KiB"), ["0.500", "MiB"], "5.24e5 bytes",
+     "５１２ＫｉＢ"],
+)  # fmt: skip
+def test_right_answers(answer):
+    assert verdict(KV, answer) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "says"),
+    [
+        (KV, "512 KB", "the number is right, its unit is not: K, M, G are powers of 1000 and"),
+        (KV, "512 MiB", "the number is right, its unit is not"),
+        (KV, "512 Kbit", "the number is right, its unit is not"),
+        (KV, "5e2 KiB", "too few significant digits: 1, where 3 are asked for\nit is right as far"),
+        (KV, "500 KiB", "close, within 3 %"),
+        (KV, "513 KiB", "close, within 3 %"),
+        (KV, "128 KiB", "too small by a factor of 4"),
+        (KV, "2 MiB", "too few significant digits: 1"),
+        (KV, "524288", "a unit is missing: a number of bytes is asked for"),
+        (KV, 524288, "a unit is missing"),
+        (KV, "524288 FLOP", '"FLOP" measures a number of floating-point operations; a number of'),
+        (KV, "777 KiB", "no known mistake gives this"),
+        (KV, "-512 KiB", "the answer is more than 0"),
+        (KV, (0.0, "KiB"), "the answer is more than 0"),
+        (KV, None, "got None (is a return missing?)"),
+        (KV, np.zeros(3), "got something of type ndarray"),
+        ("l2_1_attention_share", "24.6", "with % it is hundredths, without it a fraction of 1"),
+        ("l2_1_parameters", "17.44 GB", '"GB" measures a number of bytes'),
+        ("l2_1_parameters", "17.5 B", "close, within 3 %"),
+        ("l2_6_with_cache", "64.2 PFLOP", "B is a billion"),
+        ("l2_6_with_cache", "64.2 TFLOP/s", '"TFLOP/s" measures a speed'),
+        ("l2_3_einsum_flops", "80,650", "close, within 3 %"),
+        ("d3_3_query_length", "128 x 128", "is the shape of a matrix; a plain number is asked for"),
+        ("d3_3_query_length", 129, "close"),
+        ("d3_3_w_q_of_one_head", "4096", "is no shape"),
+        ("d3_3_w_q_of_one_head", (4096, 127), "rows: the input's length; columns: the output's"),
+        ("d3_4_growth", "17", "no known mistake gives this"),
+    ],
+)
+def test_wrong_answers_are_told_what_is_wrong(name, answer, says):
+    assert says in verdict(name, answer)
+
+
+@pytest.mark.parametrize("name", [name for name, q in BY_NAME.items() if q.kind != SHAPE])
+def test_the_true_value_rounded_is_right_and_the_next_number_is_not(name):
+    question = BY_NAME[name]
+    digits = max(question.digits, 3)
+    rounded = f"{question.value:.{digits - 1}e}"
+    unit = BASE_UNIT.get(question.kind, "")
+    assert verdict(question.name, f"{rounded} {unit}") is None
+    mantissa, _, power = rounded.partition("e")
+    step = 2 * 10.0 ** (1 - digits)
+    for other in (float(mantissa) + step, float(mantissa) - step):
+        assert verdict(question.name, f"{other:.{digits - 1}f}e{power} {unit}") is not None
+
+
+@given(st.floats(1e-6, 1e17), st.integers(1, 15), st.integers(1, 4))
+@example(68.625, 4, 3)
+@settings(deadline=None)
+def test_an_answer_covers_half_a_unit_of_its_last_digit(true, digits, wanted):
+    """For any true value, where both can be computed without digests."""
+    question = harness.Question(
+        "any", "times", wanted, False, harness.digest("any", harness.place_of(true, False)), {}
+    )
+    got = read(f"{true:.{digits - 1}e}", "times")
+    assert abs(got.value - true) <= got.half_a_digit(wanted) + 1e-12 * true
+    if digits >= wanted:
+        assert what_is_wrong(question, f"{true:.{digits - 1}e}") is None
+    # Two units away, and more than the tolerance, is wrong.
+    away = true * 1.0025 + 2 * got.half_a_digit(wanted)
+    assert what_is_wrong(question, f"{away:.14e}") is not None
+
+
+def test_a_message_shows_an_answer_in_one_harmless_line():
+    with pytest.raises(Mismatch) as caught:
+        check_answer(Student(Answers({KV: "\x1b[2J\n513 KiB\u202e"})), KV)
+    assert str(caught.value).splitlines()[0].isprintable()
+    assert shown("x" * 10**6) == f'"{"x" * MAX_TEXT}…"'
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("17.44 B", "parameters", 17.44e9),
+        ("17.44 B", "bytes", 17.44),
+        ("17.44 billion parameters", "parameters", 17.44e9),
+        ("174.4 亿个参数", "parameters", 17.44e9),
+        ("1.5 万亿", "parameters", 1.5e12),
+        ("85.9 GB", "bytes", 85.9e9),
+        ("80 GiB", "bytes", 80 * 2**30),
+        ("85.9gb", "bytes", 85.9e9),
+        ("1 Kb", "bytes", 125),
+        ("6.42e13 FLOP", "FLOP", 6.42e13),
+        ("64.2 TFLOP", "FLOP", 6.42e13),
+        ("64.2 TFLOPs", "FLOP", 6.42e13),
+        ("24.6 %", "share", 0.246),
+        ("百分之 24.6", "share", 0.246),
+        ("0.246", "share", 0.246),
+        ("1,480", "times", 1480),
+        ("1 480", "times", 1480),
+        ("1480x", "times", 1480),
+        ("1480 times", "times", 1480),
+        ("~1480 倍", "times", 1480),
+        ("25_500", "count", 25500),
+        ("１，４８０", "times", 1480),
+        ("1.5 × 10⁹", "parameters", 1.5e9),
+        ("1.5*10**9", "parameters", 1.5e9),
+        ("1.5 x 10^-3", "times", 1.5e-3),
+        (".5", "times", 0.5),
+        ("+3", "times", 3),
+        ("−3", "times", -3),
+        ("2.5 ms", "seconds", 2.5e-3),
+    ],
+)
+def test_numbers_and_units_are_read(text, kind, value):
+    assert read(text, kind).value == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "digits", "sure"),
+    [("512", 3, 3), ("500", 3, 1), ("0.050", 2, 2), ("1,480", 4, 3), ("5e2", 1, 1),
+     ("5.00e2", 3, 3), ("007", 1, 1), ("0", 1, 1), ("6 万", 1, 1), ("6.0 万", 2, 2),
+     ("100.0", 4, 4)],
+)  # fmt: skip
+def test_significant_digits(text, digits, sure):
+    got = read(text, "times")
+    assert (got.digits, got.sure_digits) == (digits, sure)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("17,44", "the comma in"),
+        ("0,246", "the comma in"),
+        ("nan", "does not begin with a number"),
+        ("inf", "does not begin with a number"),
+        ("", "does not begin with a number"),
+        ("٣", "does not begin with a number"),
+        ("__import__('os')", "does not begin with a number"),
+        ("2*3", '"*3" is no unit'),
+        ("1e999", "too large or too small"),
+        ("1e-999", "too large or too small"),
+        ("1e" + "9" * 70, "too large or too small"),
+        ("9" * 75, "too large or too small"),
+        ("9" * 10**6, "at most 80 characters"),
+        ("ﷺ" * MAX_TEXT, "does not begin with a number"),
+        (float("nan"), "is not a finite number"),
+        (math.inf, "is not a finite number"),
+        (10**100_000, "at most 80 characters"),
+        (True, "something of type bool"),
+        (b"3", "something of type bytes"),
+        ({"a": 1}, "something of type dict"),
+        ((1, 2, 3), "something of type tuple"),
+        ((None, "GB"), "does not begin with a number"),
+        (3 + 4j, "something of type complex"),
+        (np.array(["3"]), "something of type ndarray"),
+    ],
+    ids=lambda value: str(value)[:12] if not isinstance(value, int) else "int",
+)
+def test_what_is_no_answer_is_refused_in_no_time(answer, says):
+    started = time.perf_counter()
+    with pytest.raises(Unreadable) as caught:
+        read(answer, "times")
+    assert says in str(caught.value)
+    assert len(str(caught.value)) < 400
+    assert time.perf_counter() - started < 1  # a regular expression run wild takes minutes
+
+
+@given(
+    st.text(max_size=2 * MAX_TEXT) | st.text("0123456789.,_ eE+-x×*^()%KMGTi万亿倍B", max_size=90)
+)
+@settings(deadline=None)
+def test_any_text_is_read_or_refused_in_words(text):
+    for kind in UNITS:
+        try:
+            assert math.isfinite(read(text, kind).value)
+        except Unreadable as problem:
+            assert str(problem)
+    try:
+        assert min(read_shape(text)) >= 0
+    except Unreadable as problem:
+        assert str(problem)
+
+
+@given(st.integers(1, 10**17), st.sampled_from(sorted(UNITS["bytes"])))
+def test_a_number_in_any_unit_is_that_number_of_units(number, unit):
+    got = read(f"{number} {unit}", "bytes")
+    assert got.number == number and got.factor == UNITS["bytes"][unit]
+    assert read(f"{number:,}{unit}", "bytes") == got
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["4096 × 128", "4096x128", "(4096, 128)", "4,096 * 128", "4096 行 128 列", "4096 by 128",
+     "4096 rows and 128 columns", "４０９６×１２８", (4096, 128), [np.int64(4096), 128]],
+)  # fmt: skip
+def test_shapes(answer):
+    assert read_shape(answer) == (4096, 128)
+
+
+# --- what students are given ----------------------------------------------------------------------
+
+
+def test_the_answers_are_what_the_reference_computes(tmp_path):
+    assert not exercises.is_stale()
+    changed = tmp_path / "answers.json"
+    changed.write_text(ANSWERS_FILE.read_text(encoding="utf-8").replace("answer", "answers", 1))
+    assert exercises.is_stale(changed)
+    assert exercises.is_stale(tmp_path / "missing.json")
+
+
+def test_no_answer_stands_in_the_open():
+    """Neither in the file of digests nor in what part 11 says; the course documents print them."""
+    chapter = re.compile(
+        r"^## (?:Part 11|第 11 部分).*?^## (?:The last step|最后一步)", re.M | re.S
+    )
+    texts = [ANSWERS_FILE.read_text(encoding="utf-8"), TESTS]
+    texts.append((ASSIGNMENT / "exercises.py").read_text(encoding="utf-8"))
+    for name in ("README.md", "README.zh.md"):
+        texts.append(chapter.search((ASSIGNMENT / name).read_text(encoding="utf-8"))[0])
+    for question in all_questions():
+        number = re.match(r"[\d,.]+", question.printed)[0]
+        if len(number) < 4 or question.kind == SHAPE:  # 57 and 4096 are other things too
+            continue
+        for text in texts:
+            numbers = re.findall(r"(?<![\w.,])\d[\d,.]*\d(?![\w])", text)
+            assert number not in numbers, question.name
+
+
+def test_equal_answers_have_other_digests():
+    """The second of a kind is not read off the first: 4096 × 4096 is an answer and a mistake."""
+    content = json.loads(ANSWERS_FILE.read_text(encoding="utf-8"))["questions"]
+    digests = [entry["answer"] for entry in content.values()]
+    digests += [key for entry in content.values() for key in entry["mistakes"]]
+    assert len(set(digests)) == len(digests)
+
+
+@pytest.mark.parametrize(("handout", "text"), [("README.md", "en"), ("README.zh.md", "zh")])
+def test_questions_in_words_stand_in_the_handout(handout, text):
+    content = " ".join((ASSIGNMENT / handout).read_text(encoding="utf-8").split())
+    for number, question in enumerate(questions_in_words(), start=1):
+        line = f"{number}. **({question.points}; {question.source})** {getattr(question, text)}"
+        assert " ".join(line.split()) in content
+
+
+def test_each_of_the_seventeen_exercises_is_asked_and_the_table_says_where():
+    chapter = (ASSIGNMENT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:L2|D3) \d+) \|([^|]*)\|([^|]*)\|$", chapter, re.M)
+    expected = [f"L2 {n}" for n in range(1, 11)] + [f"D3 {n}" for n in range(1, 8)]
+    assert [name for name, _, _ in rows] == expected
+    in_words = [q.source.replace(" 自测", "").replace(" 练习", "") for q in questions_in_words()]
+    for name, numbers, words_ in rows:
+        prefix = name.lower().replace(" ", "_") + "_"
+        functions = [f for f in PART.functions if f.startswith(prefix)]
+        assert re.findall(r"[\d.]+", numbers) == [PART.section_of(f) for f in functions]
+        asked = [str(n) for n, source in enumerate(in_words, start=1) if source == name]
+        assert re.findall(r"\d+", words_) == asked
+        assert functions or asked
+
+
+def test_points_of_a_rubric_are_those_of_its_question():
+    for question in questions_in_words():
+        assert sum(int(line.partition(":")[0]) for line in question.rubric) == question.points
+        assert CHINESE.search(question.zh)
+
+
+# --- part 11 and part 1 ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keyword", "expected"),
+    [
+        ("part1", "test_part1_"),
+        ("part11", "test_part11_"),
+        ("Part1 or part7", "test_part1_ or test_part7_"),
+        ("decode and not part4", "decode and not test_part4_"),
+        ("test_part1", "test_part1_"),
+        ("test_part1_attention", "test_part1_attention"),
+        ("rope", "rope"),
+        ("", ""),
+    ],
+)
+def test_part_1_is_not_part_11(keyword, expected):
+    assert whole_parts(keyword) == expected
+
+
+def test_a_question_that_is_changed_makes_the_file_stale(monkeypatch):
+    """The digests depend on value, kind and digits."""
+    first = all_questions()[0]
+    for changed in (replace(first, value=first.value * 1.01), replace(first, digits=2)):
+        monkeypatch.setattr(
+            "grader.exercises.answers.all_questions", lambda c=changed: (c, *all_questions()[1:])
+        )
+        assert exercises.is_stale()

@@ -1,0 +1,504 @@
+"""What the grader says can be said in Chinese: pages, tables, notes, titles of hidden tests."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import string
+from collections import Counter
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import jinja2
+import pytest
+from report_support import HIDDEN_SECRET, failed_decode, make_record, make_test
+from typer.testing import CliRunner
+
+from assignment.harness import told, zh
+from assignment.harness.diagnosis import Diagnosis
+from assignment.harness.known_bugs import known_bugs
+from assignment.harness.parts import PARTS, STUDENT_MODULES
+from grader import carry, import_words, words
+from grader.cli import app
+from grader.export import gradescope
+from grader.export.gradescope import results_json
+from grader.intake import _same_id
+from grader.nbgrader import cells
+from grader.nbgrader.handout import part_texts
+from grader.policy import SAME_ID, score
+from grader.policy_file import Late, Minimum, Policy
+from grader.record import DiagnosisRecord, read_record, write_record
+from grader.release.notebook import homework_notebook
+from grader.report.classroom import Classroom
+from grader.report.student import student_page
+from grader.report.text import moment, said_by_script
+from grader.similar.compare import Comparison
+from grader.similar.fingerprints import fingerprints
+from grader.similar.ranking import Pair
+from grader.similar.site import write_pages
+from grader.similar.texts import Text
+from grader.suite import Suite, collect
+from grader.words_zh import CHINESE
+
+GRADER = Path(words.__file__).parent
+SOURCES = [
+    path
+    for path in sorted(GRADER.rglob("*.py"))
+    if path.name not in ("words.py", "words_zh.py") and "known_bugs" not in path.parts
+]
+TEMPLATES = sorted((GRADER / "report" / "templates").glob("*.j2"))
+SCRIPTS = ("class.js",)
+# Texts that `spoken` looks up by a name.
+LOOKED_UP = {
+    *("graded", "partial", "missing", "error", "public", "hidden"),
+    *("passed", "failed", "not started", "waiting", "out of time"),
+    *("solution", "naive", "bound"),  # what a ratio is taken to
+    *gradescope._WHY.values(),
+    *(carry.RIGHT, carry.WRONG, cells.HIDDEN_FAILED, cells.HIDDEN_ONLY_FAILED),
+    import_words.ONLY_NUMPY,
+}
+# Verdicts on what was handed in: a student reads them. The grader's own errors, and nbgrader's, are
+# the instructor's and in English.
+SINKS = {"NothingToGrade": 0, "Refused": 0, "BudgetExhausted": 0, "WorkerTimeout": 0}
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+@pytest.fixture(autouse=True)
+def english_again():
+    yield
+    words.speak(None)
+
+
+@pytest.fixture
+def chinese():
+    words.speak("zh")
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def calls(path: Path, *names: str) -> list[ast.Call]:
+    found = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+    return [node for node in found if getattr(node.func, "id", "") in names and node.args]
+
+
+def in_templates() -> list[tuple[str, set[str]]]:
+    """The text of every `tr(…)` and `tr_html(…)` of the pages, and the names it is given."""
+    environment, found = jinja2.Environment(), []
+    for path in TEMPLATES:
+        parsed = environment.parse(path.read_text(encoding="utf-8"))
+        for call in parsed.find_all(jinja2.nodes.Call):
+            if getattr(call.node, "name", "") in ("tr", "tr_html"):
+                assert isinstance(call.args[0], jinja2.nodes.Const), f"{path.name}: {call.lineno}"
+                found.append((call.args[0].value, {pair.key for pair in call.kwargs}))
+    return found
+
+
+def in_sources() -> list[tuple[str, set[str]]]:
+    found = []
+    for path in SOURCES:
+        for call in calls(path, "tr"):
+            assert isinstance(call.args[0], ast.Constant), f"{path.name}:{call.lineno}: no literal"
+            given = {keyword.arg for keyword in call.keywords if keyword.arg}
+            found.append((call.args[0].value, given | fields(call.args[0].value)))
+    return found
+
+
+def in_scripts() -> set[str]:
+    return {text for name in SCRIPTS for text in said_by_script(name)}
+
+
+def fields(template: str) -> set[str]:
+    return {field for _, field, _, _ in string.Formatter().parse(template) if field}
+
+
+@cache
+def hidden_titles() -> set[str]:
+    titles = set()
+    for path in sorted((GRADER / "hidden").glob("test_*.py")):
+        tests = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)]
+        titles |= {ast.get_docstring(t).splitlines()[0].rstrip(".") for t in tests}
+    return titles
+
+
+def every_text() -> set[str]:
+    said = {text for text, _ in (*in_templates(), *in_sources())}
+    return said | in_scripts() | hidden_titles() | LOOKED_UP
+
+
+def test_every_text_has_a_translation_and_none_is_left_over():
+    assert len(every_text()) > 350 and len(hidden_titles()) >= 6
+    assert sorted(every_text() - CHINESE.keys() - zh.CHINESE.keys()) == []
+    assert sorted(CHINESE.keys() - every_text()) == []
+
+
+def test_a_translation_uses_what_its_text_is_given():
+    wrong = [
+        text
+        for text, given in (*in_templates(), *in_sources())
+        if text in CHINESE and fields(CHINESE[text]) - given
+    ]
+    assert wrong == []
+    lost = [text for text in CHINESE if fields(text) - fields(CHINESE[text])]
+    assert lost == [], "the Chinese text leaves something out"
+
+
+def test_elements_of_a_text_are_those_of_its_translation():
+    """A page's translation may not open what it does not close, nor bring elements of its own."""
+    for english, text in CHINESE.items():
+        elements = re.findall(r"<[^>]*>", text)
+        assert not Counter(elements) - Counter(re.findall(r"<[^>]*>", english)), text
+        opened = [element.strip("<>").partition(" ")[0] for element in elements]
+        assert sorted(f"/{e}" for e in opened if e[0] != "/") == sorted(
+            e for e in opened if e[0] == "/"
+        )
+
+
+def test_translations_are_chinese():
+    signs_and_numbers = {", ", "; ", ".", " ", "{sentence}.", "{student}: {why}.", "{n} of {all}"}
+    signs_and_numbers |= {
+        "{moment} UTC.",
+        ": {n}",
+        "{bin} {unit}: {n}",
+        "{submissions}, {where}, {model}",
+    }
+    signs_and_numbers |= {"{shard}, {where}", "{section} {title} ({kind})"}
+    rest = CHINESE.keys() - signs_and_numbers
+    assert [english for english in rest if not _CHINESE.search(CHINESE[english])] == []
+
+
+def test_pages_have_no_words_around_the_one_function():
+    """Text between elements, and attributes that are read out, in the templates themselves."""
+    statement = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
+    for path in TEMPLATES:
+        text = statement.sub("", path.read_text(encoding="utf-8"))
+        attributes = re.findall(
+            r'(?:aria-label|title|placeholder|aria-roledescription)="([^"]+)"', text
+        )
+        between = re.findall(r">([^<>]+)<", text)
+        plain = [t for t in (*attributes, *between) if re.search(r"[A-Za-z]{2}", t)]
+        assert plain == [], path.name
+
+
+def test_verdicts_do_not_go_around_the_one_function():
+    for path in SOURCES:
+        for call in calls(path, *SINKS) if path.parent.name != "nbgrader" else ():
+            said = call.args[SINKS[call.func.id]]
+            literals = [n.value for n in ast.walk(said) if isinstance(n, ast.Constant)]
+            is_literal = isinstance(said, ast.JoinedStr | ast.Constant)
+            spelled = [t for t in literals if isinstance(t, str) and re.search("[A-Za-z]", t)]
+            assert not (is_literal and spelled), f"{path.name}:{call.lineno}: {spelled}"
+
+
+# ------------------------------------------------------------------------------------- pages
+
+
+def a_title(part: int) -> str:
+    """A title of the part's own tests."""
+    source = next((GRADER.parent / "assignment").glob(f"test_part{part}_*.py"))
+    graded = [
+        n
+        for n in ast.walk(tree(source))
+        if isinstance(n, ast.FunctionDef)
+        and any("graded(" in ast.unparse(d) for d in n.decorator_list)
+    ]
+    return ast.get_docstring(graded[0]).splitlines()[0].rstrip(".")
+
+
+def record_of_a_class(student: str):
+    """What was graded in Chinese, and shows all that a student's page has."""
+    titles = {part: a_title(part) for part in (1, 4, 5, 6, 7)}
+    in_chinese = "logits：形状 (6, 2, 37) 和 dtype float64 都对，数值不对"
+    found = (("position-zero",),)
+    seen, unseen = failed_decode(message=in_chinese), failed_decode("hidden", HIDDEN_SECRET)
+    undone = {"state": "not_started", "message": "7.1 还没有实现"}
+    tests = (
+        make_test(4, "4.3", f"{titles[4]} (mha)", "decode", "public", **seen),
+        make_test(4, "4.3", f"{titles[4]} (mha)", "decode", "hidden", **unseen),
+        make_test(5, "5.1", titles[5], "grouped", "public", with_trusted_parts=True),
+        make_test(6, "6.1", titles[6], "long", "hidden", state="failed", message=HIDDEN_SECRET),
+        make_test(7, "7.1", titles[7], "t", "public", **undone),
+        make_test(1, "1.1", titles[1], "softmax", "public"),
+    )  # fmt: skip
+    # The run that found the bug spoke English: the page can say it in Chinese all the same.
+    fact = told.fact(Diagnosis(4, found, 7, 9e-16))
+    return make_record(
+        student,
+        tests,
+        diagnoses=(DiagnosisRecord(part=4, bugs=found, n_tests=7, error=9e-16, fact=fact),),
+        notes=(_same_id("bob"),),
+        generated_text="一个不同的结尾",
+        expected_text="一个结尾",
+    )
+
+
+# Names, code and what Chinese course staff say in English, too.
+SAME_WORDS = frozenset(
+    "ana zoe mia mha test case float64 float32 SmolLM2-135M Llama KV cache decode prefill bug "
+    "token query key value prompt UTC Enter FILE JavaScript grader run report bubblewrap logits "
+    "softmax RoPE GQA MLA dtype batch L2 D3 pytest assignment position-zero decode_step winnowing "
+    "log Schleimer Wilkerson Aiken P1 P4 P5 P6 P7".split()
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]+")
+
+
+def english_left(html: str) -> list[str]:
+    """Labels without a Chinese sign, and two English words in a row, of what a reader reads."""
+    body = re.sub(r"<(style|script|code|pre)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    read_out = re.findall(r'(?:aria-label|title|placeholder|data-light)="([^"]*)"', body)
+    left = []
+    for text in (*read_out, *re.sub(r"<[^>]*>", "\n", body).splitlines()):
+        unknown = [word not in SAME_WORDS for word in _WORD.findall(text)]
+        in_a_row = re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", _WORD.sub(_unknown, text))
+        if in_a_row or (any(unknown) and not _CHINESE.search(text)):
+            left.append(text.strip())
+    return left
+
+
+def _unknown(match: re.Match) -> str:
+    return "·" if match[0] in SAME_WORDS else match[0]
+
+
+def test_no_english_is_left_on_a_student_s_page():
+    record = record_of_a_class("ana")
+    policy = Policy(late=Late(due=datetime(2026, 10, 5, tzinfo=UTC), percent_per_day=10.0))
+    scored = score(record, policy, datetime(2026, 10, 6, 12, tzinfo=UTC))
+    english = student_page(record, scored, policy)
+    assert len(english_left(english)) > 20, "the check sees English where there is some"
+    words.speak("zh")
+    scored = score(record, policy, datetime(2026, 10, 6, 12, tzinfo=UTC))
+    page = student_page(record, scored, policy)
+    assert english_left(page) == []
+    assert '<html lang="zh-Hans">' in page and '<html lang="en">' in english
+    bug = known_bugs()["position-zero"]
+    assert bug.explanation["zh"] in page and bug.summary["zh"] in page
+    assert all(hint["zh"] in page for hint in bug.hints)
+    assert "bob" not in page and HIDDEN_SECRET not in page
+
+
+@pytest.mark.parametrize("state", ["error", "missing", "partial"])
+def test_no_english_is_left_on_the_page_of_another_state(chinese, state):
+    record = make_record("ana", state=state, reason="评不了。" if state == "missing" else "")
+    page = student_page(record, score(record, Policy()), Policy())
+    assert english_left(page) == []
+
+
+def class_page(policy: Policy) -> str:
+    records = [record_of_a_class("ana"), make_record("zoe", state="error", reason="进程结束了")]
+    records.append(make_record("mia", state="missing", reason="什么也没有"))
+    classroom = Classroom(policy)
+    for record in records:
+        classroom.add(record, score(record, policy))
+    return classroom.page()
+
+
+def test_no_english_is_left_on_the_class_page():
+    policy = Policy(
+        points={1: 10.0, 4: 50.0},
+        late=Late(due=datetime(2026, 10, 5, tzinfo=UTC), percent_per_day=10.0, grace_minutes=5),
+        minimum=Minimum(parts={4: 50.0}, otherwise="cap"),
+    )
+    assert len(english_left(class_page(policy))) > 40
+    words.speak("zh")
+    page = class_page(policy)
+    assert english_left(page) == []
+    for text in said_by_script("class.js"):
+        assert words.spoken(text) in page
+
+
+def test_no_english_is_left_on_the_pages_of_shared_code(chinese, tmp_path):
+    texts = [Text("ana", "x = 1\n"), Text("mia", "x = 1\n")]
+    prints = [fingerprints(text.code) for text in texts]
+    pair = Pair(0, 1, 0.5, 3, 2)
+    write_pages(Comparison(texts, prints, [pair], ["没有比较"]), tmp_path / "out")
+    for page in (tmp_path / "out").glob("*.html"):
+        assert english_left(page.read_text(encoding="utf-8")) == [], page.name
+
+
+def test_what_is_filled_in_stays_text(chinese):
+    """The same in Chinese: a translation brings elements, what a student wrote does not."""
+    hostile = "<img src=x onerror=alert(1)>\x1b"
+    bug = (("position-zero",),)
+    record = make_record(
+        hostile,
+        [make_test(4, "4.3", hostile, "decode", "public", state="failed", message=hostile)],
+        diagnoses=(DiagnosisRecord(part=4, bugs=bug, n_tests=1, error=0.0, fact=hostile),),
+        notes=(hostile,),
+        generated_text=hostile,
+        expected_text="x",
+    )
+    classroom = Classroom(Policy())
+    classroom.add(record, score(record, Policy()))
+    for page in (student_page(record, score(record, Policy()), Policy()), classroom.page()):
+        assert "<img" not in page and "\x1b" not in page and "&lt;img src=x" in page
+
+
+def test_gradescope_s_words_follow_the_language_and_its_keys_do_not(chinese):
+    record, policy = record_of_a_class("ana"), Policy()
+    told_of = results_json(record, score(record, policy), policy)
+    assert {test["status"] for test in told_of["tests"]} == {"passed", "failed"}
+    assert all(_CHINESE.search(test["name"]) for test in told_of["tests"])
+    assert known_bugs()["position-zero"].summary["zh"] in told_of["output"]
+    assert {"隐藏", "公开"} & {tag for test in told_of["tests"] for tag in test["tags"]} == set()
+
+
+def test_the_moment_is_written_as_in_the_language():
+    when = datetime(2026, 11, 30, 14, 5, tzinfo=UTC)
+    assert moment(when) == "30 November 2026, 14:05 UTC"
+    words.speak("zh")
+    assert moment(when) == "2026 年 11 月 30 日 14:05 UTC"
+
+
+# ------------------------------------------------------------------------ what the words carry
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_repeated_id_is_known_in_any_language(language):
+    words.speak(language)
+    note = _same_id("bob; both are graded")
+    words.speak("en")
+    assert SAME_ID.fullmatch(note)["id"] == "bob; both are graded"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_damaged_record_is_told_without_the_words_around(language, tmp_path):
+    words.speak(language)
+    (tmp_path / "ana.json").write_text("{", encoding="utf-8")
+    _, note = read_record(tmp_path, "ana")
+    inner = note.removeprefix(words.tr("an earlier ")).removesuffix(words.tr("; graded anew"))
+    assert inner.startswith("ana.json ") and inner != note
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_file_that_is_no_python_is_known_in_any_language(language):
+    words.speak(language)
+    said = import_words.in_words("gqa.py line 8 is not valid Python: expected ':'")
+    assert import_words.is_about(f"ImportError: {said}", "gqa.py")
+    assert not import_words.is_about(f"ImportError: {said}", "rope.py")
+    assert bool(_CHINESE.search(said)) == (language == "zh")
+    assert import_words.in_words("importing my things") == "importing my things"
+
+
+def test_a_title_keeps_its_variant(chinese):
+    title = next(title for title in hidden_titles())
+    assert words.spoken_title(f"{title} (float32)") == f"{CHINESE[title]} (float32)"
+    assert words.spoken_title("A made-up title (x)") == "A made-up title (x)"
+    for part in PARTS:
+        assert _CHINESE.search(words.spoken_title(a_title(part.number))), part.number
+
+
+# ----------------------------------------------------------------------------------- commands
+
+
+def run(*arguments: object, locale: str = "C.UTF-8") -> str:
+    done = CliRunner().invoke(
+        app, [str(a) for a in arguments], env={"LC_ALL": locale, "COLUMNS": "200"}
+    )
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_commands_take_a_language_or_the_locale_s(tmp_path):
+    results = tmp_path / "results"
+    results.mkdir()
+    write_record(results, record_of_a_class("ana"))
+    shown = run("show", "ana", "--out", results, "--lang", "zh")
+    assert "第 4 部分" in shown and "已评分" in shown
+    assert "Part 4" in run("show", "ana", "--out", results)
+    assert "成绩" in run("scores", "--out", results, "--lang", "zh")
+    run("report", "--results", results, "--out", tmp_path / "report", "--lang", "zh")
+    index = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "班级报告" in index and "Class report" not in index
+    run("export", "--to", "csv", "--out", results, "--write", tmp_path / "s.csv", "--lang", "zh")
+    table = (tmp_path / "s.csv").read_text(encoding="utf-8-sig")
+    assert table.startswith("student,submission,state,")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "x"],
+        ["report"],
+        ["show", "ana"],
+        ["scores"],
+        ["similar", "x"],
+        ["bench", "x"],
+        ["export", "--to", "csv"],
+        ["nbgrader", "autograde", "x"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_another_language_is_refused_with_a_sentence(command):
+    done = CliRunner().invoke(app, [*command, "--lang", "xx"])
+    assert done.exit_code == 2
+    output = re.sub(r"[\s│]+", " ", done.output)
+    assert "'xx' is not one of 'en', 'zh'" in output
+
+
+def test_a_run_speaks_to_the_submission_s_process_and_its_record(tmp_path):
+    """One submission with a file that is no Python and one that is not there."""
+    submission = tmp_path / "ana"
+    submission.mkdir()
+    (submission / "attention.py").write_text("def softmax(x, axis=-1)\n    return x\n")
+    out, secret = tmp_path / "results", tmp_path / "secret.hex"
+    options = ["--out", out, "--secret-file", secret, "--no-real-model", "--sandbox", "none"]
+    assert "1 份提交：1 份已评分" in run("run", submission, *options, "--lang", "zh")
+    record, _ = read_record(out, "ana")
+    messages = {test.message.partition("\n")[0] for test in record.tests}
+    assert any(m.startswith("ImportError: attention.py 第 1 行不是合法的 Python") for m in messages)
+    assert "3.1 rope_frequencies 还没有实现" in messages
+    assert any(note.startswith("没有交，按未完成评分") for note in record.notes)
+    titles = {test.title for test in record.tests}
+    assert not any(_CHINESE.search(title) for title in titles), "records keep titles in English"
+
+
+def test_collecting_tests_keeps_the_language(chinese):
+    collect(Suite(hidden_cases=Path(), real_model=None, hash=""))
+    assert words.language() == "zh"
+
+
+# ---------------------------------------------------------------------------------- notebooks
+
+
+def test_the_chinese_handout_is_cut_as_the_english_one():
+    english, chinese_texts = part_texts("en"), part_texts("zh")
+    assert english.keys() == chinese_texts.keys() >= {part.number for part in PARTS}
+    for number, text in chinese_texts.items():
+        assert text.sections.keys() == english[number].sections.keys(), number
+        assert bool(text.closing) == bool(english[number].closing), number
+        for whole in (text, english[number]):
+            assert "pytest assignment/ -k" not in whole.opening, f"part {number}: of no use here"
+        assert _CHINESE.search(text.opening)
+
+
+def test_the_notebook_of_the_release_can_be_chinese(chinese):
+    stubs = {
+        m: (GRADER.parent / "assignment" / f"{m}.py").read_text("utf-8") for m in STUDENT_MODULES
+    }
+    cells_of = json.loads(homework_notebook(stubs))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells_of if cell["cell_type"] == "markdown"]
+    assert [text[:60] for text in texts if not _CHINESE.search(text)] == []
+    words.speak("en")
+    english = json.loads(homework_notebook(stubs))["cells"]
+    code = [[c["source"] for c in cs if c["cell_type"] == "code"] for cs in (cells_of, english)]
+    assert code[0] == code[1]
+
+
+def test_nbgrader_s_notebooks_can_be_chinese(chinese):
+    pytest.importorskip("nbformat", reason="nbformat is not installed (extra `nbgrader`)")
+    from grader.nbgrader.notebooks import _notebook
+
+    def first_part() -> list:
+        """Without its tests, whose collection takes long."""
+        return _notebook(PARTS[0], part_texts(words.language())[1], []).cells
+
+    spoken = first_part()
+    words.speak("en")
+    pairs = list(zip(spoken, first_part(), strict=True))
+    assert [one.metadata for one, _ in pairs] == [other.metadata for _, other in pairs]
+    texts = [one.source for one, _ in pairs if one.cell_type == "markdown" and not one.metadata]
+    assert len(texts) > 5 and [t[:60] for t in texts if not _CHINESE.search(t)] == []
