@@ -20,6 +20,7 @@ from .harness.counts import (
     check_names,
     check_numbers,
 )
+from .harness.models import weight_shapes
 from .harness.points import graded
 from .harness.words import tr
 from .transformer import ModelConfig, Transformer
@@ -150,12 +151,11 @@ def _counted_while_running(config, batch, new_tokens, past):
     Counter logs the products. The core is counted from a mask: for each True, a query and a key
     are multiplied, and later a weight and a value.
     """
-    config = ModelConfig(**config)
-    model = Transformer(config, _weights(config))
+    model = Transformer(ModelConfig(**config), _weights(config))
     may_attend = np.tri(new_tokens, past + new_tokens, past, dtype=bool)
     flops = Counter(attention=0)
-    x = model.embed(draws.rng(0).integers(config.vocab_size, size=(batch, new_tokens)))
-    for layer in range(config.n_layers):
+    x = model.embed(draws.rng(0).integers(config["vocab_size"], size=(batch, new_tokens)))
+    for layer in range(config["n_layers"]):
         q = model.project_qkv(layer, x)[0]
         flops["attention"] += 2 * 2 * q[:, :, 0].size * int(may_attend.sum())
         # Queries stand for the heads' outputs: to a count, what is in them does not matter.
@@ -167,22 +167,11 @@ def _counted_while_running(config, batch, new_tokens, past):
     return dict(flops)
 
 
-# The letters of each array's axes: d the model's width, q and k those of queries and keys of all
-# heads side by side, f the MLP's, V the vocabulary.
-_OF_LAYER = "w_q:dq w_k:dk w_v:dk w_o:qd w_gate:df w_up:df w_down:fd attention_norm:d mlp_norm:d"
-_OF_MODEL = "embedding:Vd final_norm:d lm_head:dV"
-
-
 def _weights(config):
     """Random weights for a model of these sizes."""
-    widths = {"d": config.d_model, "f": config.d_ff, "V": config.vocab_size}
-    widths |= {"q": config.n_heads * config.head_dim, "k": config.n_kv_heads * config.head_dim}
-    names = [f"layers.{i}.{array}" for i in range(config.n_layers) for array in _OF_LAYER.split()]
-    rng, weights = draws.rng(1), {}
-    for array in (*names, *_OF_MODEL.split()):
-        name, _, letters = array.partition(":")
-        weights[name] = rng.standard_normal([widths[letter] for letter in letters])
-    if config.tied:
+    rng = draws.rng(1)
+    weights = {name: rng.standard_normal(shape) for name, shape in weight_shapes(config).items()}
+    if config["tied"]:
         del weights["lm_head"]
     return weights
 

@@ -36,7 +36,7 @@ from rich.console import Console
 from rich.table import Table
 
 MAX_IN_PROCESS = 50  # the mean of so many says enough, and they need not be copies
-MAX_NBGRADER = 20  # likewise, and each takes seven kernels
+MAX_NBGRADER = 20  # likewise, and each takes a kernel for every part
 IN_PROCESS = "in process"
 
 
@@ -109,7 +109,7 @@ def in_process(homework: ClassToGrade) -> Measured:
 
 
 def with_nbgrader(homework: ClassToGrade) -> Measured | str:
-    """`nbgrader autograde` on the solution as seven notebooks a student, one kernel each."""
+    """`nbgrader autograde` on the solution as a notebook and a kernel for each part."""
     try:
         import nbgrader  # noqa: F401
     except ImportError:

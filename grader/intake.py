@@ -53,7 +53,7 @@ from grader.archives import (
 from grader.errors import GraderError, NothingToGrade
 from grader.near_names import near_misses
 from grader.notebook import CELLS_FILE, PART_NOTEBOOK, cells_file, code_cells, part_cells_file
-from grader.words import tr
+from grader.words import speaking, tr
 
 MAX_DEPTH = 3
 # Of folders that say what is in them and not whose it is.
@@ -66,8 +66,8 @@ MAX_ID_BYTES = 100
 # With the given files and the stubs, less than a sandbox carries.
 MAX_MODULES = 150
 MAX_TAKEN_BYTES = 16 * MIB
-_SHOWN_NAMES = 5
 MAX_FOLDERS = 20  # above a helper module
+_SHOWN_NAMES = 5
 # Folders and files of the homework itself that tend to be handed in along with the work.
 _NOT_HELPERS = frozenset({"harness", "golden", "tests", "test", PACKAGE})
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest|setup)\.py")
@@ -193,9 +193,12 @@ def find_submissions(
 ) -> list[Found]:
     """Every submission below `paths`, in a stable order, with distinct students' ids.
 
-    `exclude` names folders that are not looked into (the results); to `stray` are added the files
-    beside submissions that can be none. Raises GraderError for a path
-    that does not exist or is no kind of submission.
+    Args:
+        exclude: folders that are not looked into: the results.
+        stray: takes what lies beside the submissions and can be none.
+
+    Raises:
+        GraderError: a path does not exist or is no kind of submission.
     """
     left_out = frozenset(path.resolve() for path in exclude)
     finder = _Finder(course, left_out, [] if stray is None else stray)
@@ -237,12 +240,10 @@ class _Finder:
             return [Found(student_id(folder.name), "folder", (folder,))]
         real, rest, stray = self._children(folder, MAX_DEPTH)
         if not real and not rest:
-            there = f" Other files there: {_files(stray)}." if stray else ""
-            near = near_misses([path.name for path in stray], self.course.module_files)
             raise GraderError(
                 f"No submission was found in {folder}: expected folders or archives that hold "
                 f"{', '.join(sorted(self.course.module_files))}, or notebooks, at most "
-                f"{MAX_DEPTH} levels down.{there}{''.join(f' Note: {note}.' for note in near)}"
+                f"{MAX_DEPTH} levels down.{self._in_place_of_submissions(stray)}"
             )
         # A class may have one student so far: only a folder whose name says that it is the
         # homework, and not whose it is, makes the folder above it a submission.
@@ -256,6 +257,12 @@ class _Finder:
             return [replace(real[0], student=student_id(folder.name), notes=(note,))]
         self.stray.extend(stray)
         return sorted(real + rest, key=lambda found: str(found.sources[0]))
+
+    def _in_place_of_submissions(self, stray: list[Path]) -> str:
+        with speaking("en"):  # as the grader's own errors, of which this is a part
+            there = f" Other files there: {_files(stray)}." if stray else ""
+            near = near_misses([path.name for path in stray], self.course.module_files)
+        return there + "".join(f" Note: {note}." for note in near)
 
     def _in_readable_folder(self, folder: Path, depth: int) -> tuple[list[Found], str]:
         try:
@@ -362,9 +369,12 @@ def passed_over(stray: list[Path]) -> str:
 
 def _files(paths: list[Path]) -> str:
     """`7 (a.pdf, b.docx, …)`."""
-    names = sorted(path.name for path in paths)
+    return f"{len(paths)} ({_first_few(sorted(path.name for path in paths))})"
+
+
+def _first_few(names: list[str]) -> str:
     shown = [*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else [])]
-    return f"{len(names)} ({', '.join(shown)})"
+    return tr(", ").join(shown)
 
 
 def _told(problem: str, near: list[str], notes: Iterable[str] = ()) -> str:
@@ -602,7 +612,7 @@ def _modules_of(
         elif not all(part.isidentifier() for part in (*path.parts[:-1], path.stem)):
             unusable.append(path.as_posix())
     if unusable:
-        shown = tr(", ").join([*unusable[:5], *(["…"] if len(unusable) > 5 else [])])
+        shown = _first_few(unusable)
         notes.append(tr("not importable by their names, ignored: {files}", files=shown))
     if any(name.endswith(".ipynb") for name in files):
         notes.append(tr("the notebook was ignored: modules were handed in"))

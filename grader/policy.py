@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 # The words intake leaves in a record whose student's id was taken already, in any language: the
-# run may have spoken another than what is said of it now.
+# run may have spoken another than the command that reads it.
 SAME_ID = re.compile(
     r"(?:another submission has the same id |另一份提交的 id 也是 )(?P<id>.+?)"
     r"(?:; both are graded|，两份都评了分)"

@@ -87,11 +87,11 @@ def _with_bar(summaries: Iterable[Summary], count: int, console: Console) -> Ite
 
 
 def _with_lines(summaries: Iterable[Summary], count: int, console: Console) -> Iterator[Summary]:
-    started = spoken = time.monotonic()
+    started = last_line = time.monotonic()
     for done, summary in enumerate(summaries, start=1):
         now = time.monotonic()
-        if now - spoken >= _PLAIN_INTERVAL_S:
-            spoken = now
+        if now - last_line >= _PLAIN_INTERVAL_S:
+            last_line = now
             left = (now - started) / done * (count - done)
             words = tr("{n} of {all} done, about {s:.0f} s left", n=done, all=count, s=left)
             say(console, words)
@@ -211,8 +211,10 @@ def print_result(result: SubmissionResult, console: Console, every_test: bool = 
 
 
 def fact(found: DiagnosisRecord) -> str:
-    """A finding in the language spoken, whatever the run spoke; the record's words where the
-    catalogue does not know the bug by now."""
+    """A finding in the language spoken, whatever the run spoke.
+
+    A bug that the catalogue lacks, as one found by another version, keeps the record's words.
+    """
     if not all(name in known_bugs() for names in found.bugs for name in names):
         return found.fact
     return told.fact(Diagnosis(found.part, found.bugs, found.n_tests, found.error))

@@ -522,7 +522,7 @@ CHINESE: dict[str, str] = {
         "学生看不到隐藏测试；合计里包含它们的分数。"
     ),
     "Rounding": "取整",
-    "{n} digits after the point, halves up.": "保留 {n} 位小数，五入。",
+    "{n} digits after the point, halves up.": "保留 {n} 位小数，四舍五入。",
     "Students and tests": "学生与测试",
     "Sorting, filtering and the heat map need JavaScript. The table below has every student's "
     "points "

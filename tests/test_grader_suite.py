@@ -13,11 +13,12 @@ import grader.suite
 from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
 from grader.demo import CLASS, EXAMPLES, agrees_with
 from grader.errors import GraderError
+from grader.nbgrader.questions import questions
 from grader.record import TestResult, read_record
 from grader.run import grade_class
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.seeds import load_secret
-from grader.suite import Suite
+from grader.suite import Suite, collect
 
 EXPECTED = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
 
@@ -62,6 +63,17 @@ def test_verdict(results, name):
 def test_public_points_are_what_a_student_sees(results):
     result = result_of(results, "correct-einsum")
     assert sum(part.public_max for part in result.parts) == 130
+
+
+def test_the_instructors_guide_says_how_many_points_there_are():
+    tests = collect(Suite(hidden_cases=Path(), real_model=None, hash=""))
+    public = sum(test.max_points for test in tests if test.visibility == "public")
+    numpy_only = sum(test.max_points for test in tests)
+    written = sum(question.points for question in questions())
+    guide = (EXAMPLES.parent / "docs" / "instructors.md").read_text(encoding="utf-8")
+    assert f"| public tests, as students see them | {public:g} |" in guide
+    assert f"| with the hidden tests | {numpy_only:g} |" in guide
+    assert f"| in nbgrader, with the written answers | {numpy_only + written:g} |" in guide
 
 
 def test_every_public_case_has_a_hidden_twin(results):

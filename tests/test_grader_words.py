@@ -20,7 +20,8 @@ from assignment.harness import told, zh
 from assignment.harness.diagnosis import Diagnosis
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS, STUDENT_MODULES
-from grader import carry, import_words, words
+from grader import carry, import_words, pool, words
+from grader.bench import picture
 from grader.cli import app
 from grader.export import gradescope
 from grader.export.gradescope import results_json
@@ -364,6 +365,13 @@ def test_a_repeated_id_is_known_in_any_language(language):
     assert SAME_ID.fullmatch(note)["id"] == "bob; both are graded"
 
 
+def test_the_line_that_says_where_is_known_in_any_language():
+    texts = [english for english in zh.CHINESE if "first wrong" in english]
+    assert len(texts) >= 3
+    for said in (*texts, *(zh.CHINESE[english] for english in texts)):
+        assert any(line.startswith(pool._WHERE) for line in said.splitlines()), said
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_damaged_record_is_told_without_the_words_around(language, tmp_path):
     words.speak(language)
@@ -459,6 +467,17 @@ def test_a_run_speaks_to_the_submission_s_process_and_its_record(tmp_path):
 def test_collecting_tests_keeps_the_language(chinese):
     collect(Suite(hidden_cases=Path(), real_model=None, hash=""))
     assert words.language() == "zh"
+
+
+def test_a_picture_is_in_english_where_no_font_has_chinese_signs(chinese, monkeypatch):
+    monkeypatch.setattr(picture, "_installed_chinese_fonts", lambda: ())
+    with picture._readable(Path("plot.png")):
+        assert words.language() == "en"
+    with picture._readable(Path("plot.svg")):
+        assert words.language() == "zh", "its text stays text: the reader's system has the font"
+    monkeypatch.setattr(picture, "_installed_chinese_fonts", lambda: ("SimHei",))
+    with picture._readable(Path("plot.png")):
+        assert words.language() == "zh"
 
 
 # ---------------------------------------------------------------------------------- notebooks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,8 @@ def named(findings: list[core.Diagnosis]) -> set[str]:
 def test_the_catalogue_is_large_and_covers_every_part():
     assert len(NAMES) == len(set(NAMES)) >= 45
     assert {bug.part for bug in all_bugs()} == {part.number for part in WITH_BUGS}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"(\d+) (?:we know|known bugs)", readme)) == {str(len(NAMES))}
 
 
 def test_the_solution_passes_every_comparable_test(bench):

@@ -26,6 +26,7 @@ from grader.remote import (
     WorkerTimeout,
 )
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
+from grader.words import speaking
 
 SANDBOX = require_bubblewrap()
 
@@ -348,6 +349,13 @@ def test_a_module_that_cannot_be_imported_fails_only_its_own_functions(tmp_path)
             with pytest.raises(ImportError, match=r"importing gqa\.py ends the program"):
                 student.grouped()
             with pytest.raises(ImportError, match=r"importing mla\.py failed: .*'torch'"):
+                student.absorb()
+        with speaking("zh"):  # the worker's sentences are known by their words
+            with pytest.raises(ImportError, match=r"^kv_cache\.py 第 2 行不是合法的 Python"):
+                student.generate()
+            with pytest.raises(ImportError, match=r"^导入 gqa\.py 时程序就退出了"):
+                student.grouped()
+            with pytest.raises(ImportError, match=r"导入 mla\.py 失败.*；这里只装了 numpy"):
                 student.absorb()
         assert student.softmax() == 1
         assert student.top_k() is True

@@ -37,7 +37,8 @@ ANSWERS_FILE = Path(__file__).parent.parent / "golden" / "answers.json"
 TOLERANCE, TOLERANCE_OF_EXACT = 1e-3, 1e-6
 # Values closer than this to one another are one place; smaller than what digits can tell apart.
 PLACE, PLACE_OF_EXACT = 1e-4, 3e-5
-CLOSE = 0.03
+CLOSE = 0.03  # a wrong answer within this is told so
+# By which a wrong prefix or exponent is off.
 POWERS = (10, 100, 1000, 1024, 1024**2, 10**6, 10**9, 10**12)
 
 

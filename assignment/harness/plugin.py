@@ -84,7 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[BACKEND] = LocalBackend(package)
         config.stash[CASE_SETS] = {"public": load_cases()}
         if asked_for(config) or part10_asked_for(config):
-            # No points of parts 1 to 7 in them: pytest's own words and reasons serve best.
+            # No points of PARTS in them: pytest's own words and reasons serve best.
             config.option.tbstyle = "line"
             if terminal := config.pluginmanager.get_plugin("terminalreporter"):
                 terminal.reportchars = "s"

@@ -48,7 +48,7 @@ def bench_command(
     lang: LangOption = None,
 ) -> None:
     """Time a submission's decode loop against ours, in the sandbox, on verified outputs."""
-    from grader.bench import report
+    from grader.bench import picture, report
     from grader.bench.analysis import analyse
     from grader.bench.run import bench_submission
     from grader.bench.setting import setting_for
@@ -77,4 +77,4 @@ def bench_command(
         if analysis is None:
             say(console, tr("{file} is not drawn: there are no times.", file=plot))
         else:
-            report.plot(plot, analysis, setting, done.student)
+            picture.plot(plot, analysis, setting, done.student)

@@ -120,7 +120,7 @@ COST_OF_TRAINING = (
             Mistake(
                 5 * 300 * 16,
                 Text(
-                    en="D is missing once: either the vector of the centre word itself, or that of "
+                    en="D is missing once: either the vector of the center word itself, or that of "
                     "the true context word, which is scored beside the k negative ones.",
                     zh="少了一份 D：要么漏了中心词自己的向量，要么漏了真实的上下文词"
                     "（它和 k 个负样本一起打分）。",
@@ -410,6 +410,7 @@ GENERATION = (
 # --- exercise 7: MLA ------------------------------------------------------------------------------
 
 MLA = DEEPSEEK_V3_ATTENTION
+CACHED_NUMBERS = MLA.latent_dim + MLA.rope_dim  # of a token, in each layer
 MLA_BF16, MLA_FP8 = MLA.kv_bytes_per_token(2), MLA.kv_bytes_per_token(1)
 # 128 heads of 128: the nope part's width, without the RoPE part.
 MHA = ModelConfig("its MHA", MLA.n_layers, MLA.d_model, MLA.n_heads, MLA.n_heads, MLA.v_dim, 1, 1)
@@ -436,11 +437,10 @@ WIDE_KEYS = Text(
 
 
 def _mistakes_of_latent(value: int, other_format: Mistake) -> tuple[Mistake, ...]:
-    cached = MLA.latent_dim + MLA.rope_dim
     return (
         other_format,
-        Mistake(value * MLA.latent_dim / cached, NO_ROPE_KEY),
-        Mistake(value * (2 * MLA.latent_dim + MLA.rope_dim) / cached, LATENT_TWICE),
+        Mistake(value * MLA.latent_dim / CACHED_NUMBERS, NO_ROPE_KEY),
+        Mistake(value * (CACHED_NUMBERS + MLA.latent_dim) / CACHED_NUMBERS, LATENT_TWICE),
         Mistake(value * MLA.n_heads, LATENT_PER_HEAD),
         Mistake(value / MLA.n_layers, known.ONE_LAYER),
     )
@@ -485,7 +485,7 @@ LATENT_CACHE = (
         mistakes=(
             Mistake(MLA_BF16 / MHA_BF16, known.UPSIDE_DOWN),
             Mistake(WIDE_MHA_BF16 / MLA_BF16, WIDE_KEYS),
-            Mistake(MHA_BF16 / (MLA_BF16 * MLA.latent_dim / 576), NO_ROPE_KEY),
+            Mistake(MHA_BF16 / (MLA_BF16 * MLA.latent_dim / CACHED_NUMBERS), NO_ROPE_KEY),
         ),
     ),
 )

@@ -42,7 +42,7 @@ BUG = Bug(
             zh="数一数一层有几个矩阵：注意力四个，MLP 三个。你加了七个吗？",
         ),
         Text(
-            en="For SMALL, attention has 40,960 numbers a layer: 128·128 + 128·32 + 128·32 + 128·128.",
+            en="In the handout's small model, attention has 40,960 numbers a layer: 128·128 + 128·32 + 128·32 + 128·128.",
             zh="小模型每层注意力有 40,960 个数：128·128 + 128·32 + 128·32 + 128·128。",
         ),
         Text(

@@ -1,6 +1,6 @@
 """Returns logits that would broadcast against the expected ones.
 
-refused: has shape
+refused: shape (
 """
 
 from . import honest

@@ -1,6 +1,6 @@
 """Returns logits of another dtype.
 
-refused: has dtype float64, expected float32
+refused: dtype float64, expected float32
 """
 
 from . import honest
