@@ -41,8 +41,9 @@ def l2_1_kv_bytes_per_token() -> str:
 def l2_2_negative_sampling() -> str:
     """What does a training word cost in skip-gram with negative sampling: Q of L2 §1.3?
 
-    Q counts the parameters that are touched. Context distance C = 5, D = 300 dimensions, k = 15
-    negative words for each true one.
+    Q counts the parameters that are touched, by one prediction for each of the C context words,
+    vector of the center included. Context distance C = 5, D = 300 dimensions, k = 15 negative words
+    for each true one.
 
     Unit: parameters; exact. Source: L2 exercise 2.
     """
@@ -58,7 +59,7 @@ def l2_2_full_softmax() -> str:
 
 
 def l2_2_ratio() -> str:
-    """How many times the Q of negative sampling is the Q of the full softmax?
+    """How many times as large is the Q of the full softmax as that of negative sampling?
 
     Unit: times; 1 digit. Source: L2 exercise 2.
     """
@@ -120,7 +121,7 @@ def l2_5_kv_bf16() -> str:
 
 
 def l2_5_against_weights() -> str:
-    """How many times the weights in FP8 (70.6 GB) is that cache in FP8?
+    """How many times as large is that cache in FP8 as the weights in FP8 (70.6 GB)?
 
     Unit: times; 2 digits. Source: L2 exercise 5.
     """
@@ -149,7 +150,7 @@ def l2_6_without_cache() -> str:
 
 
 def l2_6_ratio() -> str:
-    """How many times the FLOPs with the cache are those without it?
+    """How many times as many FLOPs does it take without the cache as with it?
 
     Unit: times; 3 digits. Source: L2 exercise 6.
     """
@@ -183,7 +184,7 @@ def l2_7_mha_bf16() -> str:
 
 
 def l2_7_ratio() -> str:
-    """How many times the MLA cache is that MHA cache, both in BF16?
+    """How many times as large is that MHA cache as the MLA cache, both in BF16?
 
     Unit: times; 2 digits. Source: L2 exercise 7.
     """

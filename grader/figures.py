@@ -402,8 +402,8 @@ def answers() -> str:
         width = at(value + half) - at(value - half)
         drawing.box(at(value - half), y - 11, width, 22, CACHED if covers else "#e4e7eb")
         drawing.text(right + 20, y, "✓" if covers else "✗")
-    drawing.line(at(1.497), top - 22, at(1.497), top + 110, colour=BAD)
-    drawing.text(at(1.497), top - 30, "t", size=13)
+    drawing.line(at(1.499), top - 22, at(1.499), top + 110, colour=BAD)
+    drawing.text(at(1.499), top - 30, "t", size=13)
     drawing.line(left, top + 110, right, top + 110)
     for tick in (1.45, 1.5, 1.55):
         drawing.line(at(tick), top + 106, at(tick), top + 114)

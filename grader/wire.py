@@ -97,8 +97,8 @@ def pack(value: Any, arrays: list[np.ndarray], special: Special, depth: int = 0)
         return [pack(v, arrays, special, depth + 1) for v in list.__iter__(value)]
     if isinstance(value, dict):
         items = dict.items(value)
-        if all(type(k) is str for k, _ in items):
-            return {"d": {k: pack(v, arrays, special, depth + 1) for k, v in items}}
+        if all(isinstance(k, str) for k, _ in items):
+            return {"d": {str.__str__(k): pack(v, arrays, special, depth + 1) for k, v in items}}
         return special(value)
     # An IntEnum or a str subclass equals its plain value; the other side gets that plain value.
     for plain in (bool, int, float, str):

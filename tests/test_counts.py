@@ -21,6 +21,7 @@ from assignment.harness.counts import (
 from assignment.harness.diagnosis import SAME, difference, print_of
 from grader.cases import make_cases
 from grader.golden import PUBLIC_SEED
+from grader.wire import UnsupportedArray
 
 
 def said(call, *arguments) -> str:
@@ -35,7 +36,9 @@ def test_every_integer_is_a_count(kind):
     assert type(as_count("f()", kind(824))) is int
 
 
-@pytest.mark.parametrize("got", [824, 824.0, np.float64(824), np.float32(824), np.int64(824)])
+@pytest.mark.parametrize(
+    "got", [824, 824.0, np.float64(824), np.float32(824), np.int64(824), np.array(824.0)]
+)
 def test_every_real_number_is_a_number(got):
     check_numbers([Answer("f()", got, 824.0)])
     assert type(as_number("f()", got)) is float
@@ -66,9 +69,21 @@ def test_a_wrong_count_is_shown_with_its_ratio():
     answers = [Answer("f(1)", 3, 3), Answer("f(2)", 1_000_000, 2_000_000), Answer("f(3)", 0, 7)]
     assert said(check_counts, answers).splitlines() == [
         "f(2)",
-        "got 1,000,000, expected 2,000,000: 0.5 of it",
+        "got 1,000,000, expected 2,000,000: 0.5 of it, too small by 1,000,000",
         "2 of 3 numbers are wrong",
     ]
+
+
+def test_a_ratio_that_rounds_to_1_is_not_shown():
+    assert "expected 10,000,000: too large by 7\n" in said(
+        check_counts, [Answer("f()", 10_000_007, 10_000_000)]
+    )
+
+
+def test_two_numbers_in_the_wrong_order_are_told_so():
+    words = said(lambda got: answers_of_pair("mla_core(...)", got, (30, 20)), (20, 30))
+    assert words.endswith("got the right numbers in the wrong order")
+    assert len(answers_of_pair("mla_core(...)", (20, 31), (30, 20))) == 2
 
 
 def test_counts_are_compared_to_the_last_digit():
@@ -88,6 +103,9 @@ def test_an_overflow_is_told_as_one():
 def test_an_integer_too_long_to_print_is_no_trouble():
     assert "got an integer of 16610 bits" in said(check_counts, [Answer("f()", 10**5000, 7)])
     assert "got an integer of" in said(check_numbers, [Answer("f()", -(10**5000), 0.5)])
+    # A property compares with the sum of the submission's own answers.
+    twice = [Answer("f()", 10**4299, 2 * 10**4299)]
+    assert "expected an integer of 14282 bits" in said(check_counts, twice)
 
 
 @pytest.mark.parametrize("got", [np.nan, np.inf, -np.inf, 0.5000001])
@@ -117,7 +135,14 @@ def test_a_pair_may_be_a_tuple_a_list_or_an_array(got):
     check_counts(answers_of_pair("f()", got, (1, 2)))
 
 
-@pytest.mark.parametrize("got", [(1,), [1, 2, 3], np.eye(2), "12", {0: 1, 1: 2}, 12])
+@pytest.mark.parametrize(
+    "got",
+    [
+        *[(1,), [1, 2, 3], np.eye(2), "12", {0: 1, 1: 2}, 12, np.ma.array([1, 2])],
+        UnsupportedArray("object", (2,)),
+        SimpleNamespace(shape=np.array([1, 2])),
+    ],
+)
 def test_nothing_else_is_a_pair(got):
     assert "expected two ints" in said(answers_of_pair, "f()", got, (1, 2))
 

@@ -531,3 +531,7 @@ def test_the_notebook_is_a_valid_one(bundled):
     nbformat.validate(nbformat.from_dict(content))
     names = {cell["id"] for cell in content["cells"] if cell["cell_type"] == "code"}
     assert {name for part in PARTS for name in part.functions} <= names
+    text = {cell["id"]: cell["source"] for cell in content["cells"]}
+    for part in PARTS:
+        heading = f"## Part {part.number}: {part.title}\n"
+        assert "".join(text[f"part{part.number}"]).startswith(heading)

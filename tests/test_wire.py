@@ -129,6 +129,9 @@ def test_plain_parts_of_subclasses_arrive_as_plain_values():
     arrived = send([Length(3), Name("a"), Row((1, 2))])
     assert arrived == [3, "a", (1, 2)]
     assert [type(v) for v in arrived] == [int, str, tuple]
+    by_name = send({Name("w_q"): Length(7)})
+    assert by_name == {"w_q": 7}
+    assert type(*by_name) is str
 
 
 def test_lone_surrogates_are_replaced():

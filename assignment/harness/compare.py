@@ -147,8 +147,8 @@ def _dtype_message(got: np.dtype, expected: np.dtype, what: str) -> str:
     message = tr("{what}: dtype {got}, expected {expected}", what=what, got=got, expected=expected)
     if (got, expected) == (np.float64, np.float32):
         message += tr(
-            "\nfloat32 went in and float64 came out: np.sqrt(64) and np.float64 constants "
-            "promote,\nPython floats (math.sqrt(64)) do not; angles need .astype(x.dtype)"
+            "\nfloat32 went in and float64 came out: np.sqrt(64), np.eye(n) and np.float64 "
+            "constants promote,\nPython floats (math.sqrt(64)) do not; angles need .astype(x.dtype)"
         )
     return message
 

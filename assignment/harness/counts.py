@@ -85,6 +85,8 @@ def as_count(call: str, got: object) -> int:
 
 def as_number(call: str, got: object) -> float:
     """A real number that a function returned, an int or one of numpy's among them."""
+    if type(got) is np.ndarray and got.shape == ():
+        got = got[()]
     if not _is_integer(got) and not isinstance(got, float | np.floating):
         words = tr("{call}\ngot {got}, expected a number", call=call, got=describe_type(got))
         raise Mismatch(words)
@@ -118,10 +120,13 @@ def answers_by_name(call: str, got: object, expected: Mapping[str, int]) -> list
 
 def answers_of_pair(call: str, got: object, expected: Sequence[int]) -> list[Answer]:
     """The answers in a tuple of two; a list or an array of two is as good."""
-    length = len(got) if isinstance(got, tuple | list) else getattr(got, "shape", None)
-    if length not in (2, (2,)):
+    length = len(got) if isinstance(got, tuple | list) else None
+    if length != 2 and not (type(got) is np.ndarray and got.shape == (2,)):
         words = tr("{call}\ngot {got}, expected two ints", call=call, got=describe_type(got))
         raise Mismatch(words)
+    turned = all(map(_is_integer, got)) and [got[1], got[0]] == [*expected]
+    if turned and expected[0] != expected[1]:
+        raise Mismatch(tr("{call}\ngot the right numbers in the wrong order", call=call))
     return [Answer(f"{call}[{i}]", got[i], expected[i]) for i in range(2)]
 
 
@@ -152,18 +157,29 @@ def _as_array(answers: list[Answer]) -> np.ndarray:
 
 def _told(wrong: list[Answer], answers: list[Answer]) -> str:
     first = wrong[0]
-    ratio = _as_float(first.got) / first.expected if first.expected else float("inf")
     return tr(
-        "{call}\ngot {got}, expected {expected:,}: {ratio:.4g} of it{overflow}\n"
+        "{call}\ngot {got}, expected {expected}: {compared}{overflow}\n"
         "{n} of {total} numbers are wrong",
         call=first.call,
         got=_shown(first.got),
-        expected=first.expected,
-        ratio=ratio,
+        expected=_shown(first.expected),
+        compared=_compared(first.got, first.expected),
         overflow=_overflow(first),
         n=len(wrong),
         total=len(answers),
     )
+
+
+def _compared(got: Any, expected: float) -> str:
+    """How far off: of counts also the difference, which often is the size of what was forgotten."""
+    ratio = _as_float(got) / _as_float(expected) if expected else float("inf")
+    if not _is_integer(got) or not isinstance(expected, int):
+        return tr("{ratio:.6g} of it", ratio=ratio)
+    difference = operator.index(got) - expected
+    by = _shown(abs(difference))
+    off = tr("too small by {by}", by=by) if difference < 0 else tr("too large by {by}", by=by)
+    # A ratio of 1 would say that it is right.
+    return off if f"{ratio:.4g}" == "1" else tr("{ratio:.4g} of it, {off}", ratio=ratio, off=off)
 
 
 def _shown(got: Any) -> str:

@@ -117,8 +117,9 @@ def what_is_wrong(question: Question, answer: object) -> str | None:
 
 def _digests(question: Question, got: Quantity) -> Iterator[str]:
     """Of every place that the answer covers: half a unit of its last digit to both sides."""
-    half = max(got.half_a_digit(question.digits), _tolerance(question, got))
-    return _digests_between(question, got.value - half, got.value + half)
+    half, tolerance = got.half_a_digit(question.digits), _tolerance(question, got)
+    low = min(got.least(question.digits), got.value - tolerance)
+    return _digests_between(question, low, got.value + max(half, tolerance))
 
 
 def _digests_nearby(question: Question, got: Quantity) -> Iterator[str]:

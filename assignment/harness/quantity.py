@@ -66,6 +66,17 @@ class Quantity:
         given = min(self.digits, max(self.sure_digits, wanted))
         return float(Fraction(10) ** (self.first_place + 1 - given) * self.factor / 2)
 
+    def least(self, wanted: int) -> float:
+        """The smallest value that rounds to this number, given to so many digits.
+
+        Below a power of ten the digits are smaller: 99,000 is "9.9e4" and not "1.0e5".
+
+        >>> read("6e4", "times").least(wanted=1), read("1e5", "times").least(wanted=1)
+        (55000.0, 95000.0)
+        """
+        is_power = self.number == Fraction(10) ** self.first_place
+        return self.value - self.half_a_digit(wanted) / (10 if is_power else 1)
+
     def times(self, factor: Fraction) -> Quantity:
         """That many times as much, given to as many digits."""
         return replace(self, factor=self.factor * factor)
@@ -94,9 +105,16 @@ def read(answer: object, kind: str) -> Quantity:
         Unreadable: it is none, its unit is missing, unknown or of another kind, or it is so large
             or long that it cannot be meant.
     """
-    text = _plain(_as_text(answer))
+    text = _plain(_as_text(answer, kind))
     as_percent = re.fullmatch(r"百分之\s*(.+)", text)
     quantity, unit = _number(f"{as_percent[1]}%" if as_percent else text)
+    if _CALCULATION.match(unit):
+        words = tr(
+            "{text} looks like a calculation; write its result, or leave the quotes away and let "
+            "Python compute it",
+            text=shown(answer),
+        )
+        raise Unreadable(words)
     quantity = replace(quantity, unit=unit, factor=_factor(unit, kind))
     is_text = isinstance(answer[0] if isinstance(answer, tuple | list) else answer, str)
     # Zeros at the end of a number that is no text were not written by anybody.
@@ -104,14 +122,16 @@ def read(answer: object, kind: str) -> Quantity:
 
 
 def read_shape(answer: object) -> tuple[int, int]:
-    """Rows and columns from "4096 × 128", (4096, 128) or [4096, 128].
+    """Rows and columns from "4096 × 128", (4096, 128), [4096, 128] or an array of both.
 
     Raises:
         Unreadable: anything else.
     """
+    if type(answer) is np.ndarray and answer.shape == (2,):
+        answer = answer.tolist()
     if isinstance(answer, tuple | list) and len(answer) == 2 and all(map(_is_number, answer)):
         answer = f"{answer[0]} x {answer[1]}"
-    text = _plain(_as_text(answer))
+    text = _plain(_as_text(answer, SHAPE))
     found = _SHAPE.fullmatch(text.strip("()[] "))
     if found is None:
         raise Unreadable(
@@ -122,9 +142,9 @@ def read_shape(answer: object) -> tuple[int, int]:
 
 
 def looks_like_a_shape(answer: object) -> bool:
-    """Whether a text names rows and columns; a comma does not, it may separate thousands."""
+    """Whether a text names rows and columns: with "," it may be a number, with "*" a product."""
     found = isinstance(answer, str) and len(answer) <= MAX_TEXT and _SHAPE.fullmatch(_plain(answer))
-    return bool(found) and "," not in answer
+    return bool(found) and not {",", "*"} & {*answer}
 
 
 def shown(answer: object) -> str:
@@ -170,12 +190,13 @@ def _counts() -> dict[str, Fraction]:
 
 def _flops() -> dict[str, Fraction]:
     units = _with_prefixes(_TENS | _SHORT_SCALE, 10, *_FLOP, "")
-    return units | dict.fromkeys(("次", "次运算", "次浮点运算", "operations"), Fraction(1))
+    return units | dict.fromkeys(("次", "次运算", "次浮点运算", "operations", "ops"), Fraction(1))
 
 
 def _intensities() -> dict[str, Fraction]:
     per = ("/B", "/byte", "/bytes", "/Byte", "perbyte", "/字节")
-    return {f"{flop}{byte}": Fraction(1) for flop in _FLOP for byte in per} | {"": Fraction(1)}
+    flops = (*_FLOP, "次")
+    return {f"{flop}{byte}": Fraction(1) for flop in flops for byte in per} | {"": Fraction(1)}
 
 
 _TIMES = ("", "x", "X", "×", "times", "timesasmany", "timesasmuch", "fold", "-fold", "倍", ":1")
@@ -202,7 +223,7 @@ UNITS: dict[str, dict[str, Fraction]] = {
     "times": dict.fromkeys(_TIMES, Fraction(1)),
     "share": {
         "": Fraction(1),
-        **dict.fromkeys(("%", "percent", "percents"), Fraction(1, 100)),
+        **dict.fromkeys(("%", "percent", "percents", "pct"), Fraction(1, 100)),
     },
     "count": dict.fromkeys(_NUMBERS, Fraction(1)),
     "seconds": {
@@ -242,6 +263,7 @@ def example_of(kind: str) -> str:
         "count": '"36", "1.25"',
         "seconds": '"2.50 ms"',
         "FLOP per second": '"312 TFLOP/s"',
+        SHAPE: '"12 x 34"',
     }[kind]
 
 
@@ -282,7 +304,7 @@ def _factor(unit: str, kind: str) -> Fraction:
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _SIGNS = str.maketrans({"−": "-", "–": "-", "～": "~", "\u00b5": "µ"})
-_ABOUT = re.compile(r"^(?:[≈≃~=]|about |approx\.? |约|大约)\s*")
+_ABOUT = re.compile(r"^(?:[≈≃~=]|about |approx(?:imately|\.)? |大?约为?)\s*")
 _PER_TOKEN = re.compile(r"\s*(?:/|\bper |每个?)\s*token$")
 _GROUPED = r"[0-9]{1,3}(?:[,_ ][0-9]{3})+(?![0-9])|[0-9]+"
 _NUMBER = re.compile(
@@ -290,8 +312,9 @@ _NUMBER = re.compile(
     r"(?:[eE](?P<power>[+-]?[0-9]+)|\s*[x×*·]\s*10\s*(?:\^|\*\*)\s*(?P<ten>[+-]?[0-9]+))?"
 )
 _SIZE = r"([0-9]{1,3}(?:[,_][0-9]{3})+|[0-9]{1,9})"
-_BETWEEN_SIZES = r"\s*(?:rows?|行)?\s*(?:[x×*,]|by|and)\s*|\s*行\s*"
+_BETWEEN_SIZES = r"\s*(?:rows?|行)?\s*(?:[xX×*,、乘]|by|and)\s*|\s*行\s*"
 _SHAPE = re.compile(rf"{_SIZE}(?:{_BETWEEN_SIZES}){_SIZE}\s*(?:columns?|cols?|列)?")
+_CALCULATION = re.compile(r"[-+*/^x×·÷]+[(0-9]")
 _CHINESE_TENS = {"万亿": 12, "亿": 8, "千万": 7, "百万": 6, "万": 4, "千": 3, "百": 2}
 
 
@@ -308,19 +331,22 @@ def _number_text(value: object) -> str:
     return repr(value) if _is_number(value) else describe_type(value)
 
 
-def _as_text(answer: object) -> str:
+def _as_text(answer: object, kind: str) -> str:
     """The answer as one text; a 0-d array is a number and (number, unit) is joined."""
     if isinstance(answer, np.ndarray) and answer.ndim == 0:
         answer = answer.item()
     if isinstance(answer, tuple | list) and len(answer) == 2 and isinstance(answer[1], str):
         number, unit = answer
-        return f"{_as_text(number)} {unit}" if isinstance(number, str) or _is_number(number) else ""
+        is_readable = isinstance(number, str) or _is_number(number)
+        return f"{_as_text(number, kind)} {unit}" if is_readable else ""
     if isinstance(answer, str):
         return answer
     if not _is_number(answer):
         words = tr(
-            'got {got}, expected a text with a number and its unit, as in "1.5 GiB"',
+            "got {got}; {kind} is asked for, as in {example}",
             got=describe_type(answer),
+            kind=name_of(kind),
+            example=example_of(kind),
         )
         raise Unreadable(words)
     if not (isinstance(answer, int) or math.isfinite(answer)):

@@ -49,10 +49,10 @@ CHINESE: dict[str, str] = {
     "{what}: dtype {dtype}, expected float64 or float32": (
         "{what}：dtype 是 {dtype}，应为 float64 或 float32"
     ),
-    "\nfloat32 went in and float64 came out: np.sqrt(64) and np.float64 constants promote,\n"
-    "Python floats (math.sqrt(64)) do not; angles need .astype(x.dtype)": (
-        "\n输入是 float32，输出却是 float64：np.sqrt(64) 和 np.float64 常数会提升精度，\n"
-        "Python 浮点数（math.sqrt(64)）不会；角度要用 .astype(x.dtype) 转换"
+    "\nfloat32 went in and float64 came out: np.sqrt(64), np.eye(n) and np.float64 constants "
+    "promote,\nPython floats (math.sqrt(64)) do not; angles need .astype(x.dtype)": (
+        "\n输入是 float32，输出却是 float64：np.sqrt(64)、np.eye(n) 和 np.float64 常数会提升精度，"
+        "\nPython 浮点数（math.sqrt(64)）不会；角度要用 .astype(x.dtype) 转换"
     ),
     "{what} was accepted; a ValueError is expected": "{what}：没有报错，应抛出 ValueError",
     "{what}: the result is the same": "{what}：结果没有变化，应该不同",
@@ -93,10 +93,14 @@ CHINESE: dict[str, str] = {
     "{call}\nthe dict has {name!r}; its names are {names}": (
         "{call}\n字典里多了 {name!r}；应有的名字是 {names}"
     ),
-    "{call}\ngot {got}, expected {expected:,}: {ratio:.4g} of it{overflow}\n{n} of {total} numbers "
+    "{ratio:.6g} of it": "前者是后者的 {ratio:.6g} 倍",
+    "{ratio:.4g} of it, {off}": "前者是后者的 {ratio:.4g} 倍，{off}",
+    "too small by {by}": "少了 {by}",
+    "too large by {by}": "多了 {by}",
+    "{call}\ngot the right numbers in the wrong order": "{call}\n两个数都对，次序反了",
+    "{call}\ngot {got}, expected {expected}: {compared}{overflow}\n{n} of {total} numbers "
     "are wrong": (
-        "{call}\n得到 {got}，应为 {expected:,}，前者是后者的 {ratio:.4g} 倍{overflow}\n"
-        "{total} 个数里错了 {n} 个"
+        "{call}\n得到 {got}，应为 {expected}，{compared}{overflow}\n{total} 个数里错了 {n} 个"
     ),
     "an integer of {bits} bits": "一个 {bits} 位的二进制整数",
     "\nthese are the last {bits} bits of the right number: an {kind} overflowed; Python's int does "
@@ -608,7 +612,7 @@ CHINESE: dict[str, str] = {
         "一步更新让批里的每个词逆着它的梯度之和移动，梯度都在旧向量处取"
     ),
     "A batch moves each word by the sum of what its pairs do alone, however often it occurs": (
-        "一批对每个词的移动，等于各对单独作用之和，不管这个词出现几次"
+        "一批里每个词移动多少，等于各对单独作用之和，不管这个词出现几次"
     ),
     "the input vectors after a step": "更新一步之后的 inputs",
     "the output vectors after a step": "更新一步之后的 outputs",
@@ -616,7 +620,7 @@ CHINESE: dict[str, str] = {
         "{n} 对的一步更新，与各对单独更新之和比较"
     ),
     "A small step lowers the loss of the batch, and twice the learning rate goes twice as far": (
-        "小小的一步使这批的损失下降；学习率加倍，移动也加倍"
+        "走一小步，这批的损失就下降；学习率加倍，移动也加倍"
     ),
     "the loss of the batch went from {before:.6f} to {after:.6f}": (
         "这批的损失从 {before:.6f} 变成了 {after:.6f}"
@@ -635,6 +639,8 @@ CHINESE: dict[str, str] = {
         "离 v(a*) - v(a) + v(b) 最近的词，三个提问词除外"
     ),
     "the answers of analogy": "analogy 的答案",
+    "train_step of a batch in which no word comes twice": "train_step，批里没有重复的词",
+    "train_step of a batch in which words come several times": "train_step，批里有重复的词",
     "Vectors that your train_step learned find their topics and answer analogies": (
         "用你的 train_step 学出的向量找得到话题词，答得出类比"
     ),
@@ -726,11 +732,13 @@ CHINESE: dict[str, str] = {
     "{unit} measures {other}; {kind} is asked for, as in {example}": (
         "{unit} 是{other}的单位；问的是{kind}，例如 {example}"
     ),
+    "{text} looks like a calculation; write its result, or leave the quotes away and let Python "
+    "compute it": "{text} 像是算式；请写结果，或者去掉引号，让 Python 去算",
     "{unit} is no unit that is known here; {kind} is asked for, as in {example}": (
         "不认识单位 {unit}；问的是{kind}，例如 {example}"
     ),
-    'got {got}, expected a text with a number and its unit, as in "1.5 GiB"': (
-        '得到的是{got}，应为一段文字：一个数和它的单位，例如 "1.5 GiB"'
+    "got {got}; {kind} is asked for, as in {example}": (
+        "得到的是{got}；问的是{kind}，例如 {example}"
     ),
     "{text} is not a finite number": "{text} 不是有限的数",
     "an answer has at most {n} characters: a number and its unit, without the calculation": (

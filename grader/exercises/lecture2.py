@@ -126,6 +126,15 @@ COST_OF_TRAINING = (
                     "（它和 k 个负样本一起打分）。",
                 ),
             ),
+            Mistake(
+                300 + 5 * 300 * 16,
+                Text(
+                    en="That counts the center word's vector once. Each of the C context words is "
+                    "a prediction of its own, and touches it again.",
+                    zh="这里中心词的向量只算了一次。C 个上下文词各是一次单独的预测，"
+                    "每次都要用到它。",
+                ),
+            ),
             Mistake(NEGATIVE / 5, ONE_CONTEXT_WORD),
             Mistake(
                 HIERARCHICAL,

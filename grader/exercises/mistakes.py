@@ -46,8 +46,8 @@ DECIMAL_128K = Text(
     zh="这是按 128,000 个 token 算的；128K 上下文是 128 × 1024 个。",
 )
 UPSIDE_DOWN = Text(
-    en="That is the other way round: what is asked is how many times the first is the second.",
-    zh="这是反过来的：问的是前者是后者的多少倍。",
+    en="That is the other way round: look again which of the two is divided by the other.",
+    zh="这是反过来的：再看看题目问的是谁是谁的多少倍。",
 )
 WITHOUT_MULTIPLY_ADD = Text(
     en="A multiplication and an addition are two operations (L2 §3.5).",

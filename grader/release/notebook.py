@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from assignment.harness.parts import PARTS, STUDENT_MODULES, Part
 from grader.intake import PACKAGE
 from grader.nbgrader.handout import PartText, part_texts
-from grader.words import language, tr
+from grader.words import language, spoken, tr
 
 NAME = "homework.ipynb"
 _METADATA = {
@@ -61,7 +61,8 @@ def homework_notebook(modules: Mapping[str, str]) -> bytes:
 
 
 def _cells_of(part: Part, text: PartText, functions: Mapping[str, str]) -> Iterator[dict]:
-    yield _markdown(f"part{part.number}", text.opening)
+    heading = tr("Part {part}: {title}", part=part.number, title=spoken(part.title))
+    yield _markdown(f"part{part.number}", f"## {heading}\n\n{text.opening}")
     for name in part.functions:
         section = part.section_of(name)
         yield _markdown(f"text-{name}", text.sections[section])

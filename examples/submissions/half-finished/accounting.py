@@ -120,9 +120,9 @@ def decode_intensity(
 ) -> float:
     """FLOPs per byte of one decode step: B f / (W + B k).
 
-    f are the useful FLOPs of one sequence, W the bytes of all weights that take part in products,
-    k the bytes of one sequence's K and V. Every sequence reads its own K and V; the weights are
-    read once for all.
+    f are the useful FLOPs of a step of one sequence, W the bytes of all weights that take part in
+    products, k the bytes of one sequence's K and V. Every sequence reads its own K and V; the
+    weights are read once for all.
 
     Args:
         batch: sequences B.
