@@ -94,7 +94,8 @@ SOURCES = (
     # The protocol
     _stopped("prints_as_answers", "prints become answers"),
     _stopped("protocol_flood", "fills the grader's memory"),
-    _stopped("early_frame", "answers the next question before it is asked", "before it was asked"),
+    # Told as early, or as no answer to the open request where the worker is slower than the grader.
+    _stopped("early_frame", "answers the next question before it is asked", PROTOCOL),
     _stopped("frame_without_the_nonce", "answers without the number", "open request"),
     _stopped("frame_of_4_gib", "makes the grader reserve 2**64 bytes", "announces"),
     _stopped("half_a_frame", "makes the grader wait for the rest", DIED),
