@@ -376,8 +376,7 @@ def roofline() -> str:
             drawing.text(x - 12, y - 8, f"B = {batch}", at="end", size=13)
         else:
             drawing.text(x + 12, y + 8, f"B = {batch}", at="start", size=13)
-    work = accounting.total(accounting.analytic_ops(LLAMA31_8B, 1, 2048, 0).values())
-    intensity = work.useful_flops / (work.weight_bytes + work.kv_bytes)
+    intensity = accounting.prefill_intensity(LLAMA31_8B, 2048)
     drawing.box(x_of(intensity) - 5, y_of(peak) - 5, 10, 10, CACHED)
     drawing.text(x_of(intensity), y_of(peak) - 16, "T = 2048", size=13)
     for x, fill, text in ((90, NEW, "decode, S = 4096"), (290, CACHED, "prefill")):

@@ -267,6 +267,11 @@ def example_of(kind: str) -> str:
     }[kind]
 
 
+def _asked_for(kind: str) -> dict[str, str]:
+    """The fields of a message that says what is asked for."""
+    return {"kind": name_of(kind), "example": example_of(kind)}
+
+
 def _factor(unit: str, kind: str) -> Fraction:
     known = UNITS[kind]
     if unit in known:
@@ -277,8 +282,7 @@ def _factor(unit: str, kind: str) -> Fraction:
     if not unit:
         words = tr(
             "a unit is missing: {kind} is asked for, as in {example}",
-            kind=name_of(kind),
-            example=example_of(kind),
+            **_asked_for(kind),
         )
         raise Unreadable(words)
     other = next((other for other, units in UNITS.items() if unit in units), None)
@@ -287,15 +291,13 @@ def _factor(unit: str, kind: str) -> Fraction:
             "{unit} measures {other}; {kind} is asked for, as in {example}",
             unit=shown(unit),
             other=name_of(other),
-            kind=name_of(kind),
-            example=example_of(kind),
+            **_asked_for(kind),
         )
         raise Unreadable(words)
     words = tr(
         "{unit} is no unit that is known here; {kind} is asked for, as in {example}",
         unit=shown(unit),
-        kind=name_of(kind),
-        example=example_of(kind),
+        **_asked_for(kind),
     )
     raise Unreadable(words)
 
@@ -345,8 +347,7 @@ def _as_text(answer: object, kind: str) -> str:
         words = tr(
             "got {got}; {kind} is asked for, as in {example}",
             got=describe_type(answer),
-            kind=name_of(kind),
-            example=example_of(kind),
+            **_asked_for(kind),
         )
         raise Unreadable(words)
     if not (isinstance(answer, int) or math.isfinite(answer)):

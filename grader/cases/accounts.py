@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from reference_model import MLAConfig, ModelConfig, accounting
+from reference_model import MLAConfig, ModelConfig, accounting, as_config
 from reference_model.accounting import GROUPS, Hardware, Work, analytic_ops
 
 from .draw import Draw
@@ -61,10 +61,7 @@ def asked(calls: list[Fields], answer: Callable[..., Any]) -> Fields:
 
 
 def _with_config(call: Fields) -> Fields:
-    if "config" not in call:
-        return call
-    kind = MLAConfig if "latent_dim" in call["config"] else ModelConfig
-    return call | {"config": kind(**call["config"])}
+    return call | {"config": as_config(call["config"])} if "config" in call else call
 
 
 def of_model(draw: Draw, answer: Callable[[ModelConfig], int]) -> Fields:
@@ -163,14 +160,7 @@ def intensity(draw: Draw) -> Fields:
         {"config": third, "batch": 8, "context": 57, "bytes_per_number": 1},
         {"config": large_model(draw), "batch": 64, "context": draw.choice(range(4000, 9000))},
     ]
-    return asked(calls, _intensity)
-
-
-def _intensity(config: ModelConfig, batch: int, context: int, bytes_per_number: int = 2) -> float:
-    work = accounting.total(
-        analytic_ops(config, batch, 1, context - 1, bytes_per_number=bytes_per_number).values()
-    )
-    return work.useful_flops / (work.weight_bytes + work.kv_bytes)
+    return asked(calls, accounting.decode_intensity)
 
 
 def mla_core(draw: Draw) -> Fields:

@@ -7,9 +7,10 @@ from . import ANSWERS_FILE, all_questions, is_stale, write
 
 def main(arguments: list[str]) -> int:
     if "--check" in arguments:
-        if is_stale():
+        stale = is_stale()
+        if stale:
             print(f"golden/{ANSWERS_FILE.name} is stale: run python -m grader.exercises")
-        return int(is_stale())
+        return int(stale)
     write()
     print(f"golden/{ANSWERS_FILE.name}: {len(all_questions())} questions")
     return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from reference_model.accounting import (
     DEEPSEEK_V3_ATTENTION,
     LLAMA31_8B,
@@ -9,6 +11,7 @@ from reference_model.accounting import (
     analytic_ops,
     einsum_flops,
     generation_flops,
+    generation_passes,
     gqa_intensity,
     total,
 )
@@ -326,24 +329,18 @@ CACHED = generation_flops(LLAMA31_8B, PROMPT, NEW, cached=True)
 UNCACHED = generation_flops(LLAMA31_8B, PROMPT, NEW, cached=False)
 
 
-def _passes(cached: bool) -> list[tuple[int, int]]:
-    """(new tokens, tokens before them) of every forward pass."""
-    if cached:
-        return [(PROMPT, 0)] + [(1, PROMPT + done) for done in range(NEW - 1)]
-    return [(PROMPT + done, 0) for done in range(NEW)]
-
-
+@cache
 def _generation(cached: bool, last_only: bool = False, useful: bool = True) -> int:
     """As generation_flops, with other conventions."""
     works = [
         total(analytic_ops(LLAMA31_8B, 1, new, past, last_only).values())
-        for new, past in _passes(cached)
+        for new, past in generation_passes(PROMPT, NEW, cached)
     ]
     return sum(work.useful_flops if useful else work.flops for work in works)
 
 
 def _matrices_only(cached: bool, n_params: int) -> int:
-    return 2 * n_params * sum(new for new, _ in _passes(cached))
+    return 2 * n_params * sum(new for new, _ in generation_passes(PROMPT, NEW, cached))
 
 
 def _mistakes_of_generation(cached: bool, value: float) -> tuple[Mistake, ...]:

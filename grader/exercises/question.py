@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grader.known_bugs.bug import Text
+
 Shape = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Text:
-    """The same words in both languages."""
-
-    en: str
-    zh: str
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,12 @@
 """The gradients are divided by the number of pairs."""
 
-import numpy as np
-
-from solution.word2vec import sgns_gradients
+from solution.word2vec import train_step as right_train_step
 
 from .bug import Bug, Text
 
 
 def train_step(inputs, outputs, centers, targets, learning_rate):
-    by_center, by_context, by_negatives = sgns_gradients(
-        inputs[centers], outputs[targets[:, 0]], outputs[targets[:, 1:]]
-    )
-    by_targets = np.concatenate([by_context[:, None], by_negatives], axis=1)
-    new_inputs, new_outputs = inputs.copy(), outputs.copy()
-    np.subtract.at(new_inputs, centers, learning_rate / len(centers) * by_center)
-    np.subtract.at(new_outputs, targets, learning_rate / len(centers) * by_targets)
-    return new_inputs, new_outputs
+    return right_train_step(inputs, outputs, centers, targets, learning_rate / len(centers))
 
 
 BUG = Bug(

@@ -1,21 +1,12 @@
 """The step goes along the gradient, uphill."""
 
-import numpy as np
-
-from solution.word2vec import sgns_gradients
+from solution.word2vec import train_step as right_train_step
 
 from .bug import Bug, Text
 
 
 def train_step(inputs, outputs, centers, targets, learning_rate):
-    by_center, by_context, by_negatives = sgns_gradients(
-        inputs[centers], outputs[targets[:, 0]], outputs[targets[:, 1:]]
-    )
-    by_targets = np.concatenate([by_context[:, None], by_negatives], axis=1)
-    new_inputs, new_outputs = inputs.copy(), outputs.copy()
-    np.add.at(new_inputs, centers, learning_rate * by_center)
-    np.add.at(new_outputs, targets, learning_rate * by_targets)
-    return new_inputs, new_outputs
+    return right_train_step(inputs, outputs, centers, targets, -learning_rate)
 
 
 BUG = Bug(

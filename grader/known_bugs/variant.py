@@ -2,7 +2,8 @@
 
 A bug's function is written in its file as if it stood in the solution's module. Here it is bound
 to a fresh copy of that module, so the names in it mean that copy's functions: with two bugs in one
-variant, the one calls the other.
+variant, the one calls the other. The function it replaces is there as right_NAME: a bug that is a
+small change of it can call it.
 """
 
 from __future__ import annotations
@@ -76,10 +77,11 @@ def _load(package: str, name: str, bugs: tuple[Bug, ...]) -> ModuleType:
 
 
 def _replace(module: ModuleType, replacement: FunctionType | type) -> None:
+    target = getattr(module, replacement.__name__)
     if isinstance(replacement, FunctionType):
+        vars(module).setdefault(f"right_{replacement.__name__}", target)
         setattr(module, replacement.__name__, _bound_to(module, replacement))
         return
-    target = getattr(module, replacement.__name__)
     for name, member in vars(replacement).items():
         if isinstance(member, FunctionType):
             setattr(target, name, _bound_to(module, member))

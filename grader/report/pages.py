@@ -74,7 +74,7 @@ def render(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], **v
 @cache
 def _static(names: tuple[str, ...]) -> Markup:
     """The contents of files of `static/`."""
-    content = "\n".join((_HERE / "static" / name).read_text(encoding="utf-8") for name in names)
+    content = "\n".join((text.STATIC / name).read_text(encoding="utf-8") for name in names)
     return Markup(content)  # ours, so not escaped
 
 

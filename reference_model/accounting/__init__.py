@@ -8,7 +8,7 @@ to memory; `useful` FLOPs are those that the causal mask allows.
 from .attention_variants import CoreAccount, gqa_core, mla_absorbed_core, mla_expanded_core
 from .counted_model import CountedModel, Counter
 from .einsum import einsum_flops
-from .generation import generation_flops
+from .generation import generation_flops, generation_passes
 from .hardware import A100, H100, H200, Hardware, measure_this_cpu
 from .models import DEEPSEEK_V3_ATTENTION, LLAMA2_7B, LLAMA31_8B, LLAMA31_70B, LLAMA31_405B, SMALL
 from .operations import GROUPS, analytic_ops
@@ -18,6 +18,7 @@ from .roofline import (
     decode_intensity_cap,
     decode_step_seconds,
     gqa_intensity,
+    prefill_intensity,
     prefill_seconds,
     seconds,
     seconds_one_by_one,
@@ -47,11 +48,13 @@ __all__ = [
     "decode_step_seconds",
     "einsum_flops",
     "generation_flops",
+    "generation_passes",
     "gqa_core",
     "gqa_intensity",
     "measure_this_cpu",
     "mla_absorbed_core",
     "mla_expanded_core",
+    "prefill_intensity",
     "prefill_seconds",
     "seconds",
     "seconds_one_by_one",

@@ -16,11 +16,15 @@ def generation_flops(
     With a cache: the prefill gives the first token, then one decode step each. Without: a forward
     pass over all of prompt and text so far for each (L2 exercise 6).
     """
+    passes = generation_passes(prompt, new_tokens, cached)
+    return sum(_flops(config, batch, new, past) for new, past in passes)
+
+
+def generation_passes(prompt: int, new_tokens: int, cached: bool) -> list[tuple[int, int]]:
+    """(new tokens, tokens in the cache before them) of every forward pass of a generation."""
     if cached:
-        steps = [(prompt, 0)] + [(1, prompt + done) for done in range(new_tokens - 1)]
-    else:
-        steps = [(prompt + done, 0) for done in range(new_tokens)]
-    return sum(_flops(config, batch, new, past) for new, past in steps)
+        return [(prompt, 0)] + [(1, prompt + done) for done in range(new_tokens - 1)]
+    return [(prompt + done, 0) for done in range(new_tokens)]
 
 
 def _flops(config: ModelConfig, batch: int, new: int, past: int) -> int:

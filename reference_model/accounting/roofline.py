@@ -26,13 +26,19 @@ def prefill_seconds(config: ModelConfig, tokens: int, hardware: Hardware, batch:
 
     These are the simplifications of L2 §4.3 and §4.5 ("lecture 1's prefill_time").
     """
-    ops = analytic_ops(config, batch, tokens, 0)
-    return seconds(_without_activations(total(ops.values())), hardware)
+    return seconds(_prefill(config, tokens, batch), hardware)
 
 
-def decode_intensity(config: ModelConfig, batch: int, context: int) -> float:
+def prefill_intensity(config: ModelConfig, tokens: int, batch: int = 1) -> float:
+    """FLOPs per byte of weights and KV of a whole prefill (L2 §4.5)."""
+    return _prefill(config, tokens, batch).intensity
+
+
+def decode_intensity(
+    config: ModelConfig, batch: int, context: int, bytes_per_number: int = 2
+) -> float:
     """B f / (W + B k) of a decode step: FLOPs per byte of weights and KV (L2 §5.6)."""
-    return _without_activations(_decode_step(config, batch, context)).intensity
+    return _without_activations(_decode_step(config, batch, context, bytes_per_number)).intensity
 
 
 def decode_intensity_cap(config: ModelConfig, context: int) -> float:
@@ -57,8 +63,13 @@ def attention_equals_matmuls(config: ModelConfig) -> float:
     return 2 * config.matmul_params() / core_per_token
 
 
-def _decode_step(config: ModelConfig, batch: int, context: int) -> Work:
-    return total(analytic_ops(config, batch, 1, context - 1).values())
+def _prefill(config: ModelConfig, tokens: int, batch: int) -> Work:
+    return _without_activations(total(analytic_ops(config, batch, tokens, 0).values()))
+
+
+def _decode_step(config: ModelConfig, batch: int, context: int, bytes_per_number: int = 2) -> Work:
+    ops = analytic_ops(config, batch, 1, context - 1, bytes_per_number=bytes_per_number)
+    return total(ops.values())
 
 
 def _without_activations(work: Work) -> Work:
