@@ -57,6 +57,26 @@ def test_the_bound_reads_the_accounts_bytes():
     assert Bound(model, 512).bytes == expected
 
 
+def test_a_row_has_every_loop_and_the_fastest_way_of_the_bound(monkeypatch):
+    monkeypatch.setattr(measure, "PAUSE_S", 0)
+    model = TorchTransformer(TINY.to_dict(), random_params(TINY))
+    bound = Bound(model, 16)
+    bound.ways["slow"] = Namespace(run=lambda n: [1000.0] * n)
+    bound.ways["fast"] = Namespace(run=lambda n: [1.0, *[0.0] * (n - 1)])
+    options = Namespace(rounds=3, steps=2, seconds=60)
+    timed = {"recompute": loops.Recompute(model, 12), "ours f32": loops.Ours(model, 12)}
+    row = measure.interleaved(timed, {"bound f32": bound}, measure.random_prompt(101, 5), options)
+    # The first step of a turn is not counted; recompute takes one step in the first two rounds.
+    assert row["bound f32"] == {"ms": 0.0, "least_ms": 0.0, "timed": 6, "way": "fast"}
+    assert row["ours f32"]["timed"] == 6 and row["recompute"]["timed"] == 2
+    results.add_ratios({"contexts": {5: {"loops": row}}})
+    assert row["ours f32"]["share_of_bound"] == 0
+
+
+def test_what_counts_is_the_median():
+    assert measure.summary([5.0, 1.0, 2.0]) == {"ms": 2000.0, "least_ms": 1000.0, "timed": 3}
+
+
 def test_the_lectures_table_compares_equal_texts():
     (row,) = accounts.cache_against_recompute(TINY, random_params(TINY), 5, [4])
     assert row["same_tokens"]

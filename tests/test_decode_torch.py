@@ -126,6 +126,19 @@ def test_prefill_continues_a_cache():
     assert np.abs(got.numpy() - expected).max() <= 1e-10
 
 
+def test_a_cache_lies_as_its_products_read_it():
+    """Float32 on a CPU: MKL's products. Elsewhere torch's attention, which wants d_h together."""
+    for dtype, device, together in [
+        (torch.float32, "cpu", 2),
+        (torch.bfloat16, "cpu", 3),
+        (torch.float32, "meta", 3),
+    ]:
+        cache = decode_torch.StaticCache(LLAMA.to_dict(), 2, 32, device, dtype)
+        for x in (*cache.keys, *cache.values):
+            assert x.shape == (2, LLAMA.n_kv_heads, 32, LLAMA.head_dim)
+            assert x.stride(together) == 1
+
+
 def test_a_full_cache_refuses():
     model, _ = llama()
     cache = new_cache(model, 1, max_len=PROMPT)
@@ -201,7 +214,8 @@ def test_a_bfloat16_step_allocates_the_heads_alone():
 
 def test_the_device_step_copies_no_keys():
     keys = 200 * LLAMA.n_kv_heads * LLAMA.head_dim
-    for watch in watched_steps(decode_torch.device_step):
+    # In bfloat16 a cache on a CPU lies in memory as on a device.
+    for watch in watched_steps(decode_torch.device_step, torch.bfloat16):
         assert max(watch.allocated) < keys
 
 

@@ -21,6 +21,10 @@ class Bound:
 
     A whole pass is timed with each library's product; the fastest pass is the bound. (Not the
     fastest product for each matrix: two libraries' threads would wait on each other's cores.)
+
+    Attributes:
+        bytes: of all matrices.
+        ways: what makes the passes, by the product's name.
     """
 
     def __init__(self, model: TorchTransformer, context: int) -> None:
@@ -33,35 +37,41 @@ class Bound:
             rows = torch.randn(max(1, numbers // COLUMNS), COLUMNS)
             matrices.append(rows.to(device=model.device, dtype=model.dtype).t())
         self.bytes = sum(m.nbytes for m in matrices)
-        self.passes = _passes(matrices)
+        self.ways = {name: Passes(products) for name, products in _products(matrices).items()}
+
+
+class Passes:
+    """Passes of one library's products."""
+
+    def __init__(self, products: list[Callable[[], object]]) -> None:
+        self.products = products
 
     def run(self, n: int) -> list[float]:
-        """Seconds of n passes in each of the ways."""
+        """The seconds that each of n passes took."""
         taken = []
-        for products in self.passes:
-            for _ in range(n):
-                start = clock.now()
-                for product in products:
-                    product()
-                taken.append(clock.now() - start)
+        for _ in range(n):
+            start = clock.now()
+            for product in self.products:
+                product()
+            taken.append(clock.now() - start)
         return taken
 
 
-def _passes(matrices: list[Tensor]) -> list[list[Callable[[], object]]]:
+def _products(matrices: list[Tensor]) -> dict[str, list[Callable[[], object]]]:
     """x @ w for every w (d_in, d_out): torch with rows contiguous and with columns, numpy."""
     rows = [w.contiguous() for w in matrices]
     columns = [w.t().contiguous() for w in matrices]
     xs = [torch.randn(1, w.shape[0]).to(w) for w in matrices]
     ys = [torch.empty(1, w.shape[1]).to(w) for w in matrices]
-    passes = [
-        [partial(torch.mm, x, w, out=y) for x, w, y in zip(xs, rows, ys, strict=True)],
-        [partial(torch.mv, w, x[0], out=y[0]) for x, w, y in zip(xs, columns, ys, strict=True)],
-    ]
+    products = {
+        "mm": [partial(torch.mm, x, w, out=y) for x, w, y in zip(xs, rows, ys, strict=True)],
+        "mv": [
+            partial(torch.mv, w, x[0], out=y[0]) for x, w, y in zip(xs, columns, ys, strict=True)
+        ],
+    }
     if matrices[0].dtype == torch.float32 and matrices[0].device.type == "cpu":
-        passes.append(
-            [
-                partial(np.dot, x.numpy()[0], w.numpy(), out=y.numpy()[0])
-                for x, w, y in zip(xs, rows, ys, strict=True)
-            ]
-        )
-    return passes
+        products["numpy"] = [
+            partial(np.dot, x.numpy()[0], w.numpy(), out=y.numpy()[0])
+            for x, w, y in zip(xs, rows, ys, strict=True)
+        ]
+    return products

@@ -39,11 +39,9 @@ def _cpu() -> str:
         return platform.processor() or platform.machine()
 
 
-def bound_of(name: str, row: dict[str, dict]) -> float | None:
-    """Milliseconds of the bound of this loop's dtype."""
-    kind = "bf16" if "bf16" in name else "f32"
-    bound = row.get(BOUND_OF[kind])
-    return bound["ms"] if bound else None
+def bound_of(name: str, row: dict[str, dict]) -> dict[str, float] | None:
+    """The bound of this loop's dtype."""
+    return row.get(BOUND_OF["bf16" if "bf16" in name else "f32"])
 
 
 def add_ratios(result: dict[str, Any]) -> None:
@@ -53,7 +51,9 @@ def add_ratios(result: dict[str, Any]) -> None:
             ours = row["loops"].get("ours bf16" if "bf16" in name else "ours f32")
             bound = bound_of(name, row["loops"])
             if bound and not name.startswith("bound"):
-                entry["share_of_bound"] = bound / entry["ms"]
+                entry["share_of_bound"] = bound["ms"] / entry["ms"]
+                if "least_ms" in bound:  # a GPU's bound is computed from its bandwidth
+                    entry["least_share_of_bound"] = bound["least_ms"] / entry["least_ms"]
             if ours:
                 entry["times_ours"] = entry["ms"] / ours["ms"]
 
