@@ -60,8 +60,8 @@ class StaticCache:
 def _allocate(shape: tuple[int, ...], device: Any, dtype: torch.dtype) -> Tensor:
     """Zeros (..., max_len, d_h); for MKL's float32 products, positions lie side by side.
 
-    That is how scores are read fastest (157 us against 173 for 4096 positions on two cores) and how
-    values are mixed fastest (111 against 131). torch's own attention wants d_h side by side.
+    On two cores, scores of 4096 positions then take 140 us and not 156, their values 92 and not 113.
+    torch's own attention wants d_h side by side.
     """
     if torch.device(device).type == "cpu" and dtype in (torch.float32, torch.float64):
         *outer, max_len, head_dim = shape

@@ -211,7 +211,7 @@ def _one_context(generators, params, context: int, options, left_out: list[str])
     for name, times in taken.items():
         n = max(times)
         prefill = min(times[1])
-        row[name] = measure.summary([(a - prefill) / (n - 1) for a in times[n]]) | {
+        row[name] = measure.summary([[(a - prefill) / (n - 1)] for a in times[n]]) | {
             "prefill_ms": prefill * 1e3,
             "same_tokens": tokens[name] == tokens["ours bf16"][: len(tokens[name])],
         }

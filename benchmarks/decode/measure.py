@@ -6,6 +6,7 @@ import gc
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ PAUSE_S = 0.06
 
 def interleaved(
     loops: Mapping[str, Loop], bounds: Mapping[str, Bound], prompt: torch.Tensor, options
-) -> dict[str, dict]:
+) -> dict[str, dict[str, Any]]:
     """What `summary` says of each loop behind this prompt, and of the fastest way of each bound.
 
     Args:
@@ -33,7 +34,7 @@ def interleaved(
     ways = {
         (name, way): passes for name, bound in bounds.items() for way, passes in bound.ways.items()
     }
-    taken: dict[str | tuple[str, str], list[float]] = {name: [] for name in (*loops, *ways)}
+    turns: dict[str | tuple[str, str], list[list[float]]] = {name: [] for name in (*loops, *ways)}
     deadline = time.monotonic() + options.seconds
     gc.disable()
     try:
@@ -46,28 +47,42 @@ def interleaved(
                     continue
                 time.sleep(PAUSE_S)
                 # The first step behind a pause wakes the threads.
-                taken[name] += work.run(1) if slow else work.run(options.steps + 1)[1:]
+                turns[name].append(work.run(1) if slow else work.run(options.steps + 1)[1:])
     finally:
         gc.enable()
-    row = {name: summary(taken[name]) for name in loops}
+    row = {name: summary(turns[name]) for name in loops}
     for name, bound in bounds.items():
-        passes = [summary(taken[name, way]) | {"way": way} for way in bound.ways]
+        passes = [summary(turns[name, way]) | {"way": way} for way in bound.ways]
         row[name] = min(passes, key=lambda entry: entry["ms"])
     return row
 
 
-def summary(seconds: Sequence[float]) -> dict[str, float]:
-    """Milliseconds: the median, which is what counts, and the least; how many were timed.
+def summary(turns: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Milliseconds from the seconds of each turn: the median, each turn's median, and the least.
 
-    The median of interleaved turns, since a bound and a loop share a machine whose memory is now
-    fast, now slow. Their least times do not meet the same moment: the shorter of the two fits more
-    often between two disturbances.
+    Medians are what counts. A bound and a loop share a machine whose memory is now fast, now slow,
+    and their least times do not meet the same moment: the shorter of the two fits more often
+    between two disturbances.
     """
+    seconds = [x for turn in turns for x in turn]
     return {
         "ms": statistics.median(seconds) * 1e3,
+        "turns_ms": [statistics.median(turn) * 1e3 for turn in turns],
         "least_ms": min(seconds) * 1e3,
         "timed": len(seconds),
     }
+
+
+def ratio(a: Mapping[str, Any], b: Mapping[str, Any]) -> float:
+    """How many times longer a takes than b: the median over the rounds, so that both drift alike.
+
+    Args:
+        a, b: of `summary`, or with "ms" alone.
+    """
+    if "turns_ms" not in a or "turns_ms" not in b:
+        return a["ms"] / b["ms"]
+    pairs = zip(a["turns_ms"], b["turns_ms"], strict=False)
+    return statistics.median(x / y for x, y in pairs)
 
 
 def same_tokens(loops: Mapping[str, Loop], reference: str, n: int = 4) -> dict[str, bool]:

@@ -13,6 +13,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from .measure import ratio
+
 # loop -> the bound of the same dtype
 BOUND_OF = {"bf16": "bound bf16", "f32": "bound f32"}
 
@@ -39,7 +41,7 @@ def _cpu() -> str:
         return platform.processor() or platform.machine()
 
 
-def bound_of(name: str, row: dict[str, dict]) -> dict[str, float] | None:
+def bound_of(name: str, row: dict[str, dict]) -> dict[str, Any] | None:
     """The bound of this loop's dtype."""
     return row.get(BOUND_OF["bf16" if "bf16" in name else "f32"])
 
@@ -51,11 +53,9 @@ def add_ratios(result: dict[str, Any]) -> None:
             ours = row["loops"].get("ours bf16" if "bf16" in name else "ours f32")
             bound = bound_of(name, row["loops"])
             if bound and not name.startswith("bound"):
-                entry["share_of_bound"] = bound["ms"] / entry["ms"]
-                if "least_ms" in bound:  # a GPU's bound is computed from its bandwidth
-                    entry["least_share_of_bound"] = bound["least_ms"] / entry["least_ms"]
+                entry["share_of_bound"] = ratio(bound, entry)
             if ours:
-                entry["times_ours"] = entry["ms"] / ours["ms"]
+                entry["times_ours"] = ratio(entry, ours)
 
 
 def print_tables(result: dict[str, Any]) -> None:
