@@ -1,6 +1,9 @@
 """Diagnosis in the grader: the tests are run again, here, on the solution with known bugs in it.
 
 Only trusted code runs here. The student's part in it is the arrays that came back before.
+
+python -m grader.diagnosis            write what the public tests see of each bug to the bundle
+python -m grader.diagnosis --check    only say whether that is stale (exit code 1)
 """
 
 from __future__ import annotations
@@ -21,15 +24,17 @@ from assignment.harness.compare import Mismatch
 from assignment.harness.diagnosis import (
     NO_ARRAY,
     PASSED,
+    SAME,
     Diagnosis,
     Observation,
     Seen,
     Signatures,
     diagnose,
+    difference,
     print_of,
     with_exact_errors,
 )
-from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures
+from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, as_seen
 from assignment.harness.outcome import Outcome
 from assignment.harness.points import grading_of
 from assignment.harness.student import Student
@@ -160,16 +165,38 @@ def _rounded(seen: Seen) -> Seen:
     return seen if isinstance(seen, str) else tuple(round(number, 12) for number in seen)
 
 
-def main() -> int:
-    """python -m grader.diagnosis: write the signatures of the public tests."""
+def stale(fresh: dict, path: Path = KNOWN_BUGS_FILE) -> list[str]:
+    """Where the file holds something else than signature_table gives now: tests and bugs."""
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if json.loads(json.dumps(fresh["bugs"])) != stored.get("bugs"):
+        return ["names and texts of the bugs"]
+    theirs, ours = stored["signatures"], fresh["signatures"]
+    found = sorted(theirs.keys() ^ ours.keys())
+    for test in sorted(theirs.keys() & ours.keys()):
+        kept = {name: as_seen(seen) for name, seen in theirs[test].items()}
+        for name in sorted(kept.keys() | ours[test].keys()):
+            one, other = kept.get(name, PASSED), ours[test].get(name, PASSED)
+            if difference(one, other) > SAME:
+                found.append(f"{name} in {test}")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Write the signatures of the public tests, or with --check only say whether they are stale."""
     from .suite import collect_public
 
     items, case_sets = collect_public()
-    write_table(signature_table(items, case_sets))
+    table = signature_table(items, case_sets)
+    if "--check" in arguments:
+        if found := stale(table):
+            n, first = len(found), ", ".join(found[:3])
+            print(f"{n} signatures are stale ({first}): run python -m grader.diagnosis")
+        return 1 if found else 0
+    write_table(table)
     size = KNOWN_BUGS_FILE.stat().st_size / 1024
     print(f"{KNOWN_BUGS_FILE.name}: {len(all_bugs())} known bugs, {size:.0f} KiB")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

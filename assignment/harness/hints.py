@@ -211,12 +211,18 @@ def _texts(name: str) -> tuple[str, list[str]]:
     """Title and the three hints of a bug, a part, a module or a function."""
     if name in known_bugs():
         return name, [text[language()] for text in known_bugs()[name].hints]
-    for part in PARTS:
-        if name in _names(part):
-            index = ("en", "zh").index(language())
-            title = tr("Part {part}, {title}", part=part.number, title=spoken(part.title))
-            return title, [texts[index] for texts in PART_HINTS[part.number]]
-    return "", []
+    part = next((part for part in PARTS if name in _names(part)), None)
+    # An exercise of part 11 has several functions, which begin with its name: l2_1, d3_3.
+    part = part or next((part for part in PARTS if _begins_a_function(name, part)), None)
+    if part is None:
+        return "", []
+    index = ("en", "zh").index(language())
+    title = tr("Part {part}, {title}", part=part.number, title=spoken(part.title))
+    return title, [texts[index] for texts in PART_HINTS[part.number]]
+
+
+def _begins_a_function(name: str, part: Part) -> bool:
+    return any(function.lower().startswith(f"{name}_") for function in part.functions)
 
 
 def _names(part: Part) -> set[str]:

@@ -50,4 +50,9 @@ class StoredSignatures:
             return PASSED
         if len(failing) > 1:
             return UNKNOWN
-        return failing[0] if isinstance(failing[0], str) else tuple(failing[0])
+        return as_seen(failing[0])
+
+
+def as_seen(stored: str | list[float]) -> Seen:
+    """One outcome as the file holds it."""
+    return stored if isinstance(stored, str) else tuple(stored)
