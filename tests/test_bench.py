@@ -153,6 +153,18 @@ def test_a_loop_stands_still_while_it_is_not_its_turn(bench):
             assert not is_stopped(processes_of(loop.pid)[-1])
 
 
+def test_who_goes_first_alternates_by_context_and_by_repetition(bench, monkeypatch):
+    began, begin = [], Loop.begin
+    monkeypatch.setattr(Loop, "begin", lambda self, *a: began.append(self.name) or begin(self, *a))
+    with bench.submission("reused_buffer") as loop:
+        run_experiment(replace(bench.setting, repetitions=2), bench.base, loop, bench.ours)
+    pairs = [set(began[i : i + 2]) for i in range(0, len(began), 2)]
+    assert pairs == [{"solution", "reused_buffer"}] * 6
+    firsts = began[::2]
+    first, second = firsts[1:3], firsts[4:]  # behind each repetition's warm-up
+    assert first[0] != first[1] and second == first[::-1]
+
+
 def test_our_own_failure_is_not_the_submissions(bench):
     with bench.submission("not_a_number") as broken, pytest.raises(BrokenReference, match="NaN"):
         run_experiment(bench.setting, bench.base, bench.ours, broken)
