@@ -103,6 +103,27 @@ def test_a_torch_loop_gets_the_verdict_in_its_file(here, base, unpatched, name):
     check_verdict(name, run_experiment(SETTING, base, here(name), here("")))
 
 
+def test_on_a_gpu_an_answer_is_read_when_the_device_has_finished(here, monkeypatch):
+    logits, copies = torch.zeros(1, 3), []
+
+    def finish():
+        """What a kernel on some stream has still to do."""
+        logits.fill_(2.0)
+        copies.append("finished")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", finish)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    run = here("")._adapter._Torch("cuda", "float32", "", torch.get_num_threads())
+    assert not torch.backends.cuda.matmul.allow_tf32
+    assert run.out(logits) == ["torch.Tensor torch.float32 cpu", None], "it lies on a CPU"
+    assert copies == []
+    run._device = torch.device("cpu")  # from here on as if that were the GPU
+    values = run.out(logits)[1]
+    assert copies == ["finished"] and (values == 2).all()
+    run.products([np.ones((4, 3), np.float32)])(2, 3, 5)
+    assert copies == ["finished"] * 2, "the bound too is over when the device has finished"
+
+
 def test_the_command_times_torch_in_the_sandbox(tmp_path):
     try:
         equip(choose_sandbox("auto"), Extras(packages=("torch",)))
