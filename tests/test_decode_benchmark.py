@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
 from benchmarks.decode import accounts, gpu, loops, measure, results  # noqa: E402
+from benchmarks.decode.__main__ import has_compiler  # noqa: E402
 from benchmarks.decode.bound import Bound  # noqa: E402
 from benchmarks.decode.sizes import random_params  # noqa: E402
 from reference_model.config import ModelConfig  # noqa: E402
@@ -46,6 +47,19 @@ def test_every_loop_makes_the_same_tokens(config):
     assert all(measure.same_tokens(timed, "ours", n=7).values())
     timed["ours"].tokens[3] = timed["ours"].tokens[3] + 1
     assert not measure.same_tokens(timed, "ours", n=7)["numpy"]
+
+
+@pytest.mark.skipif(not has_compiler(), reason="torch.compile needs a C++ compiler (g++)")
+def test_the_compiled_loop_makes_the_same_tokens():
+    params = random_params(TINY)
+    prompt = measure.random_prompt(TINY.vocab_size, 9)
+    made = []
+    for kind in (loops.StaticEager, loops.StaticCompiled):
+        loop = kind(TINY, params, torch.float32, 8)
+        loop.begin(prompt)
+        loop.run(6)
+        made.append([int(token) for token in loop.tokens])
+    assert made[0] == made[1]
 
 
 def test_the_bound_reads_the_accounts_bytes():

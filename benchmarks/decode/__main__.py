@@ -13,6 +13,8 @@ products over the same bytes reach, all from one interleaved run on the same wei
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -45,6 +47,8 @@ def main() -> int:
         "contexts": {},
     }
     competitors = _huggingface(config, params)
+    if not has_compiler():
+        print("Without the compiled loop: there is no C++ compiler (g++).", file=sys.stderr)
     for context in options.contexts:
         print(f"context {context} ...", file=sys.stderr, flush=True)
         row = _one_context(config, params, models, competitors, context, options)
@@ -71,6 +75,11 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
         "static eager f32": loops.StaticEager(config, params, torch.float32, room),
         "static eager bf16": loops.StaticEager(config, params, torch.bfloat16, room),
     }
+    if has_compiler():
+        timed |= {
+            f"static compiled {kind}": loops.StaticCompiled(config, params, model.dtype, room)
+            for kind, model in models.items()
+        }
     for name, model in competitors.items():
         for kind in ("dynamic", "static"):
             timed[f"HF {kind} {name}"] = loops.HuggingFace(model, kind, room)
@@ -90,6 +99,11 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
         "bytes": {name: bound.bytes for name, bound in bounds.items()},
         "account": accounts.step_account(config, context, bytes_per_number=4),
     }
+
+
+def has_compiler() -> bool:
+    """Whether torch.compile finds what compiles its C++."""
+    return shutil.which(os.environ.get("CXX", "g++")) is not None
 
 
 def _huggingface(config, params) -> dict:

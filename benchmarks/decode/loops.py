@@ -7,6 +7,7 @@ returns the seconds of each. `tokens` holds all of them, so that what was timed 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
@@ -117,7 +118,7 @@ class Ours(Loop):
 class StaticEager(Loop):
     """The loop of gpt-fast in its plain form: linear layers, static cache, masked attention.
 
-    Written for this comparison. Without torch.compile, which on a CPU was 6 to 10 times slower.
+    Written for this comparison.
     """
 
     def __init__(self, config: ModelConfig, params: Params, dtype: torch.dtype, room: int) -> None:
@@ -199,6 +200,21 @@ class StaticEager(Loop):
         cos, sin = rotation[:, None].unbind(-1)
         turned = torch.stack([even * cos - odd * sin, odd * cos + even * sin], dim=-1)
         return turned.flatten(-2).to(x.dtype)
+
+
+class StaticCompiled(StaticEager):
+    """The same loop with its step compiled, as gpt-fast is run; needs a C++ compiler."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        # Beyond a few sizes of the cache torch would silently give up compiling.
+        torch._dynamo.config.recompile_limit = 64
+        self.step = torch.compile(self.forward, dynamic=False)
+
+    def next(self, token: Tensor) -> Tensor:
+        token = self.step(token[:, None], self.position).clone()
+        self.position = self.position + 1
+        return token
 
 
 class HuggingFace(Loop):
