@@ -240,7 +240,7 @@ class HostStep:
         self.logits = self._buffer(batch, c.vocab_size)
         self.project_logits = product(self.h, model.output_matrix, self.logits)
 
-    @torch.inference_mode()  # an operation that autograd need not look at costs a third less
+    @torch.inference_mode()  # so that autograd is not asked about every operation
     def __call__(self, token: Tensor) -> Tensor:
         model, cache = self.model, self.cache
         rotation = cache.rotations[cache.n_held]
@@ -269,6 +269,7 @@ class HostStep:
         return torch.empty(shape, dtype=dtype or self.model.dtype)
 
     def _layer(self, index: int) -> HostLayer:
+        # Norm weights as rows (1, d): to broadcast a vector takes longer than to multiply it.
         params, prefix = self.model.params, f"layers.{index}"
         w_qkv, w_gate_up = (self.model.fused[f"{prefix}.{n}"] for n in ("w_qkv", "w_gate_up"))
         return HostLayer(
@@ -356,8 +357,8 @@ class HostStep:
         keys = self.keys[..., :length].unbind(0)
         values = self.values[:, :, :length].unbind(0)
         shape = (*self.q_rows.shape[:2], length)
-        both = self.scores_and_weights[:, : math.prod(shape)].view(2, *shape)
-        scores, weights = both.unbind(0)
+        buffers = self.scores_and_weights[:, : math.prod(shape)].view(2, *shape)
+        scores, weights = buffers.unbind(0)
         scale = self.q.shape[-1] ** -0.5
 
         def attend(layer: int) -> None:

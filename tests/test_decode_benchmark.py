@@ -76,11 +76,11 @@ def test_a_row_has_every_loop_and_the_fastest_way_of_the_bound(monkeypatch):
     model = TorchTransformer(TINY.to_dict(), random_params(TINY))
     bound = Bound(model, 16)
     bound.ways["slow"] = Namespace(run=lambda n: [1000.0] * n)
-    bound.ways["fast"] = Namespace(run=lambda n: [1.0, *[0.0] * (n - 1)])
+    bound.ways["fast"] = Namespace(run=lambda n: [1.0] * measure.UNTIMED_STEPS + [0.0] * 2)
     options = Namespace(rounds=3, steps=2, seconds=60)
-    timed = {"recompute": loops.Recompute(model, 12), "ours f32": loops.Ours(model, 12)}
+    timed = {"recompute": loops.Recompute(model, 20), "ours f32": loops.Ours(model, 20)}
     row = measure.interleaved(timed, {"bound f32": bound}, measure.random_prompt(101, 5), options)
-    # The first step of a turn is not counted; recompute takes one step in the first two rounds.
+    # The first steps of a turn are not counted; recompute takes one step in the first two rounds.
     assert (row["bound f32"]["ms"], row["bound f32"]["way"]) == (0, "fast")
     assert row["bound f32"]["timed"] == 6
     assert row["ours f32"]["timed"] == 6 and row["recompute"]["timed"] == 2

@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def _one_context(config, params, models, competitors, context, options) -> dict:
-    room = 2 + options.rounds * (options.steps + 1)
+    room = 2 + options.rounds * (measure.UNTIMED_STEPS + options.steps)
     timed: dict[str, loops.Loop] = {
         "recompute": loops.Recompute(models["f32"], room),
         "numpy": loops.Numpy(config, params, room),

@@ -14,9 +14,11 @@ from .bound import Bound
 from .loops import Loop
 
 PROMPT_SEED = 1
-# The threads of one library go on spinning for tens of milliseconds after its last product, on the
-# cores that the next loop needs: numpy's double the time of a torch step that follows at once.
-PAUSE_S = 0.06
+# The threads of one library go on spinning after its last product, on the cores that the next loop
+# needs: for 100 to 150 ms behind numpy a torch step takes twice its time. And behind a pause the
+# first steps wake threads and clock.
+PAUSE_S = 0.2
+UNTIMED_STEPS = 3
 
 
 def interleaved(
@@ -46,8 +48,8 @@ def interleaved(
                 if slow and round_number >= 2:
                     continue
                 time.sleep(PAUSE_S)
-                # The first step behind a pause wakes the threads.
-                turns[name].append(work.run(1) if slow else work.run(options.steps + 1)[1:])
+                skipped = 0 if slow else UNTIMED_STEPS
+                turns[name].append(work.run(1 if slow else skipped + options.steps)[skipped:])
     finally:
         gc.enable()
     row = {name: summary(turns[name]) for name in loops}
