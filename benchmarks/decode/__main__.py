@@ -16,6 +16,7 @@ import argparse
 import os
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 import torch
@@ -48,7 +49,7 @@ def main() -> int:
     }
     competitors = _huggingface(config, params)
     if not has_compiler():
-        print("Without the compiled loop: there is no C++ compiler (g++).", file=sys.stderr)
+        print("Without the compiled loop: no C++ compiler, or no Python headers.", file=sys.stderr)
     for context in options.contexts:
         print(f"context {context} ...", file=sys.stderr, flush=True)
         row = _one_context(config, params, models, competitors, context, options)
@@ -102,8 +103,9 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
 
 
 def has_compiler() -> bool:
-    """Whether torch.compile finds what compiles its C++."""
-    return shutil.which(os.environ.get("CXX", "g++")) is not None
+    """Whether torch.compile finds what compiles its C++, and Python's headers for it."""
+    has_headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
+    return has_headers and shutil.which(os.environ.get("CXX", "g++")) is not None
 
 
 def _huggingface(config, params) -> dict:
