@@ -86,6 +86,8 @@ def test_a_row_has_every_loop_and_the_fastest_way_of_the_bound(monkeypatch):
     assert row["ours f32"]["timed"] == 6 and row["recompute"]["timed"] == 2
     results.add_ratios({"contexts": {5: {"loops": row}}})
     assert row["ours f32"]["share_of_bound"] == 0
+    slow = row["ours f32"]["share_by_way"]["slow"]
+    assert slow == measure.ratio({"ms": 1e6, "turns_ms": [1e6] * 3}, row["ours f32"])
 
 
 def test_loops_are_compared_round_by_round():

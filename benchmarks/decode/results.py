@@ -54,6 +54,9 @@ def add_ratios(result: dict[str, Any]) -> None:
             bound = bound_of(name, row["loops"])
             if bound and not name.startswith("bound"):
                 entry["share_of_bound"] = ratio(bound, entry)
+                entry["share_by_way"] = {
+                    way: ratio(passes, entry) for way, passes in bound.get("ways", {}).items()
+                }
             if ours:
                 entry["times_ours"] = ratio(entry, ours)
 
