@@ -138,21 +138,32 @@ def write(result: dict[str, Any], folder: Path, name: str) -> list[Path]:
 
 
 def _plot(result: dict[str, Any], path: Path) -> None:
+    """A colour a loop, dotted in bfloat16; the legend beside the lines it would hide."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 5))
+    figure, axes = plt.subplots(figsize=(9, 5))
     contexts = [int(c) for c in result["contexts"]]
     rows = list(result["contexts"].values())
+    colours: dict[str, str] = {}
     for name in rows[0]["loops"]:
+        loop = name.removesuffix(" f32").removesuffix(" bf16")
+        colour = colours.setdefault(loop, "black" if loop == "bound" else f"C{len(colours)}")
         times = [row["loops"][name]["ms"] for row in rows if name in row["loops"]]
-        style = "--" if name.startswith("bound") else "-"
-        width = 2.5 if name.startswith("ours") else 1.2
+        style = ":" if name.endswith("bf16") else "-"
+        width = 3 if loop == "ours" else 1.2
         label = name.replace("f32", "float32").replace("bf16", "bfloat16")
-        axes.plot(contexts[: len(times)], times, style, marker=".", label=label, linewidth=width)
+        line = {"marker": ".", "label": label, "linewidth": width, "color": colour}
+        axes.plot(contexts[: len(times)], times, style, **line)
     axes.set(xscale="log", yscale="log", xlabel="context (tokens)", ylabel="ms a token")
     axes.set_xticks(contexts, [str(c) for c in contexts], minor=False)
-    where = ", ".join(result["machine"]["gpu"]) or f"{result['machine']['cores']} CPU cores"
-    axes.set_title(f"Decode of {result['model']} parameters, batch 1, {where}")
+    axes.set_xticks([], minor=True)
+    axes.set_title(f"Decode of {result['model']} parameters, batch 1, {_where(result)}")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+
+
+def _where(result: dict[str, Any]) -> str:
+    machine = result["machine"]
+    threads = machine["threads"]
+    return ", ".join(machine["gpu"]) or f"CPU, {threads} thread{'s' if threads > 1 else ''}"
