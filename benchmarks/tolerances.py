@@ -11,6 +11,7 @@ as in assignment/harness/compare.py.
 from __future__ import annotations
 
 import math
+import sys
 import tempfile
 import warnings
 from collections import defaultdict
@@ -21,12 +22,15 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from assignment.harness import compare, plugin
-from assignment.harness.points import grading_of
-from assignment.harness.student import Student
-from grader.diagnosis import is_comparable, variant_with
-from grader.known_bugs import all_bugs
-from grader.suite import Suite, collect_all
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from assignment.harness import compare, plugin  # noqa: E402
+from assignment.harness.points import grading_of  # noqa: E402
+from assignment.harness.student import Student  # noqa: E402
+from grader.diagnosis import is_comparable, variant_with  # noqa: E402
+from grader.known_bugs import all_bugs  # noqa: E402
+from grader.suite import Suite, collect_all  # noqa: E402
 
 
 class Meter:
