@@ -48,7 +48,7 @@ def main() -> int:
         "contexts": {},
     }
     competitors = _huggingface(config, params)
-    if not has_compiler():
+    if not (has_compiler() or options.quick):
         print("Without the compiled loop: no C++ compiler, or no Python headers.", file=sys.stderr)
     for context in options.contexts:
         print(f"context {context} ...", file=sys.stderr, flush=True)
@@ -76,7 +76,7 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
         "static eager f32": loops.StaticEager(config, params, torch.float32, room),
         "static eager bf16": loops.StaticEager(config, params, torch.bfloat16, room),
     }
-    if has_compiler():
+    if has_compiler() and not options.quick:  # compiling takes half a minute a context
         timed |= {
             f"static compiled {kind}": loops.StaticCompiled(config, params, model.dtype, room)
             for kind, model in models.items()
