@@ -17,7 +17,13 @@ import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
 from torch import Tensor
 
-from .torch_model import TorchMLATransformer, TorchTransformer, read_config, rms_norm
+from .torch_model import (
+    TorchMLATransformer,
+    TorchTransformer,
+    read_config,
+    rms_norm,
+    wants_rows,
+)
 from .transformer import MLAConfig, ModelConfig
 
 

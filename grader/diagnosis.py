@@ -176,7 +176,7 @@ def stale(fresh: dict, path: Path = KNOWN_BUGS_FILE) -> list[str]:
         kept = {name: as_seen(seen) for name, seen in theirs[test].items()}
         for name in sorted(kept.keys() | ours[test].keys()):
             one, other = kept.get(name, PASSED), ours[test].get(name, PASSED)
-            if difference(one, other) > SAME:
+            if difference(one, other) >= SAME:
                 found.append(f"{name} in {test}")
     return found
 

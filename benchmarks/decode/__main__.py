@@ -13,10 +13,7 @@ products over the same bytes reach, all from one interleaved run on the same wei
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
-import sysconfig
 from pathlib import Path
 
 import torch
@@ -48,7 +45,7 @@ def main() -> int:
         "contexts": {},
     }
     competitors = _huggingface(config, params)
-    if not (has_compiler() or options.quick):
+    if not (options.compiled or options.quick):
         print("Without the compiled loop: no C++ compiler, or no Python headers.", file=sys.stderr)
     for context in options.contexts:
         print(f"context {context} ...", file=sys.stderr, flush=True)
@@ -76,11 +73,10 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
         "static eager f32": loops.StaticEager(config, params, torch.float32, room),
         "static eager bf16": loops.StaticEager(config, params, torch.bfloat16, room),
     }
-    if has_compiler() and not options.quick:  # compiling takes half a minute a context
-        timed |= {
-            f"static compiled {kind}": loops.StaticCompiled(config, params, model.dtype, room)
-            for kind, model in models.items()
-        }
+    if options.compiled:
+        for kind, model in models.items():
+            loop = loops.StaticCompiled(config, params, model.dtype, room, dynamic=False)
+            timed[f"static compiled {kind}"] = loop
     for name, model in competitors.items():
         for kind in ("dynamic", "static"):
             timed[f"HF {kind} {name}"] = loops.HuggingFace(model, kind, room)
@@ -100,12 +96,6 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
         "bytes": {name: bound.bytes for name, bound in bounds.items()},
         "account": accounts.step_account(config, context, bytes_per_number=4),
     }
-
-
-def has_compiler() -> bool:
-    """Whether torch.compile finds what compiles its C++, and Python's headers for it."""
-    has_headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
-    return has_headers and shutil.which(os.environ.get("CXX", "g++")) is not None
 
 
 def _huggingface(config, params) -> dict:
@@ -139,6 +129,8 @@ def _options() -> argparse.Namespace:
     )
     options.lengths = options.lengths or ([16, 64] if options.quick else [16, 64, 256])
     options.rounds = options.rounds or (4 if options.quick else 10)
+    # Compiling takes half a minute a context.
+    options.compiled = not options.quick and loops.can_compile("cpu")
     if options.quick:
         options.seconds = min(options.seconds, 10)
     return options

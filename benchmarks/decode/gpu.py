@@ -123,10 +123,10 @@ def _generators(params: loops.Params, left_out: list[str]) -> dict[str, Generate
         return _by_loop(eager, prompt, n)
 
     generators["static eager bf16"] = static_eager
-    if _has_compiler():
-        compiled = loops.StaticEager(config, params, dtype, 0)
-        step = torch.compile(compiled.forward, mode="reduce-overhead", fullgraph=True)
-        generators["static compiled bf16"] = _compiled(compiled, step)
+    if loops.can_compile(DEVICE):
+        options = {"mode": "reduce-overhead", "fullgraph": True}
+        compiled = loops.StaticCompiled(config, params, dtype, 256, **options)
+        generators["static compiled bf16"] = lambda prompt, n: _by_loop(compiled, prompt, n)
         again = TorchTransformer(config.to_dict(), params, DEVICE, dtype)
         generators["ours compiled bf16"] = lambda prompt, n: _with_compiler(again, prompt, n)
     else:
@@ -162,34 +162,6 @@ def _huggingface(model, kind: str) -> Generate:
         return loop.generate(n)
 
     return generate
-
-
-def _compiled(loop: loops.StaticEager, step: Callable) -> Generate:
-    """gpt-fast's loop as it is meant to be run: the step compiled and captured by torch."""
-    size = [0]
-
-    def generate(prompt: Tensor, n: int) -> Tensor:
-        # One cache a context: a new one would be captured anew.
-        if size[0] != prompt.shape[1]:
-            size[0], loop.room = prompt.shape[1], 256
-            loop.allocate(prompt.shape[1] + loop.room)
-        position = torch.arange(prompt.shape[1], device=prompt.device)
-        tokens = [loop.forward(prompt, position)]
-        position = position[-1:] + 1
-        for _ in range(n - 1):
-            token = step(tokens[-1][:, None].contiguous(), position).clone()
-            tokens.append(token)
-            position = position + 1
-        return torch.stack(tokens, dim=1)
-
-    return generate
-
-
-def _has_compiler() -> bool:
-    import importlib.util
-    import shutil
-
-    return importlib.util.find_spec("triton") is not None and any(map(shutil.which, ("cc", "gcc")))
 
 
 def _one_context(generators, params, context: int, options, left_out: list[str]) -> dict:

@@ -6,7 +6,12 @@ returns the seconds of each. `tokens` holds all of them, so that what was timed 
 
 from __future__ import annotations
 
+import os
+import shutil
+import sysconfig
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -203,18 +208,33 @@ class StaticEager(Loop):
 
 
 class StaticCompiled(StaticEager):
-    """The same loop with its step compiled, as gpt-fast is run; needs a C++ compiler."""
+    """The same loop with its step compiled, as gpt-fast is run; where `can_compile`."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any, **compile_options: Any) -> None:
         super().__init__(*args)
         # Beyond a few sizes of the cache torch would silently give up compiling.
         torch._dynamo.config.recompile_limit = 64
-        self.step = torch.compile(self.forward, dynamic=False)
+        self.step = torch.compile(self.forward, **compile_options)
+        self.max_len = 0
+
+    def allocate(self, max_len: int) -> None:
+        # A new cache would be captured anew; what an old text left in this one is masked.
+        if max_len != self.max_len:
+            super().allocate(max_len)
+            self.max_len = max_len
 
     def next(self, token: Tensor) -> Tensor:
         token = self.step(token[:, None], self.position).clone()
         self.position = self.position + 1
         return token
+
+
+def can_compile(device: str) -> bool:
+    """Whether torch.compile finds what compiles its code: C++ on a CPU, Triton's on a GPU."""
+    if device != "cpu":
+        return find_spec("triton") is not None and any(map(shutil.which, ("cc", "gcc")))
+    has_headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
+    return has_headers and shutil.which(os.environ.get("CXX", "g++")) is not None
 
 
 class HuggingFace(Loop):

@@ -48,8 +48,8 @@ def interleaved(
                 if slow and round_number >= 2:
                     continue
                 time.sleep(PAUSE_S)
-                skipped = 0 if slow else UNTIMED_STEPS
-                turns[name].append(work.run(1 if slow else skipped + options.steps)[skipped:])
+                untimed, timed = (0, 1) if slow else (UNTIMED_STEPS, options.steps)
+                turns[name].append(work.run(untimed + timed)[untimed:])
     finally:
         gc.enable()
     row = {name: summary(turns[name]) for name in loops}

@@ -15,9 +15,6 @@ from rich.table import Table
 
 from .measure import ratio
 
-# loop -> the bound of the same dtype
-BOUND_OF = {"bf16": "bound bf16", "f32": "bound f32"}
-
 
 def machine() -> dict[str, Any]:
     """Hardware, versions and how busy the machine is."""
@@ -41,17 +38,12 @@ def _cpu() -> str:
         return platform.processor() or platform.machine()
 
 
-def bound_of(name: str, row: dict[str, dict]) -> dict[str, Any] | None:
-    """The bound of this loop's dtype."""
-    return row.get(BOUND_OF["bf16" if "bf16" in name else "f32"])
-
-
 def add_ratios(result: dict[str, Any]) -> None:
     """Beside each time: its ratio to the bound, and to ours of the same dtype."""
     for row in result["contexts"].values():
         for name, entry in row["loops"].items():
-            ours = row["loops"].get("ours bf16" if "bf16" in name else "ours f32")
-            bound = bound_of(name, row["loops"])
+            kind = "bf16" if "bf16" in name else "f32"
+            ours, bound = (row["loops"].get(f"{what} {kind}") for what in ("ours", "bound"))
             if bound and not name.startswith("bound"):
                 entry["share_of_bound"] = ratio(bound, entry)
                 entry["share_by_way"] = {
@@ -80,13 +72,13 @@ def print_tables(result: dict[str, Any]) -> None:
         table.add_column(column, justify="right")
     for context, row in result["contexts"].items():
         a = row["account"]
-        recompute, ours = row["loops"].get("recompute"), row["loops"]["ours f32"]
+        recompute = row["loops"].get("recompute")
         table.add_row(
             str(context),
             f"{a['flops'] / 1e6:.1f}",
             f"{a['recompute_flops'] / 1e6:.0f}",
             f"{a['recompute_flops'] / a['flops']:.0f}",
-            f"{recompute['ms'] / ours['ms']:.0f}" if recompute else "",
+            f"{recompute['times_ours']:.0f}" if recompute else "",
             f"{a['kv_bytes'] / 1e6:.1f}",
             f"{a['weight_bytes'] / 1e6:.1f}",
         )
