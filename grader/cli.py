@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from grader.bench.command import bench_command
-from grader.changes import changes_command
+from grader.changes_command import changes_command
 from grader.cluster_commands import merge_command, secret_command
 from grader.errors import GraderError, Interrupted
 from grader.grades import export, scores
@@ -24,7 +24,8 @@ from grader.report.command import report
 from grader.run import grade_class
 from grader.shards import Shard
 from grader.similar.command import similar
-from grader.table import print_result, say
+from grader.table import print_result
+from grader.terminal import say
 from grader.words import speak
 
 ENV_DEBUG = "GRADER_DEBUG"

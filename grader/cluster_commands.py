@@ -8,7 +8,8 @@ from rich.console import Console
 
 from grader.merge import merge
 from grader.seeds import load_secret
-from grader.table import console_for_people, counts_sentence, print_class, say
+from grader.table import counts_sentence, print_class
+from grader.terminal import console_for_people, say
 
 
 def merge_command(

@@ -31,7 +31,7 @@ from .report.site import build_report
 from .run import grade_class
 from .sandbox import Limits, SandboxUnavailable, choose_sandbox
 from .seeds import load_secret
-from .table import console_for_people, plain
+from .terminal import console_for_people, plain
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CLASS = EXAMPLES / "submissions"

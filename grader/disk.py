@@ -12,6 +12,8 @@ from grader.errors import GraderError
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DISK = _FULL | {errno.EROFS, errno.EIO, errno.ESTALE, errno.ENOTCONN}
 _PROBE_BYTES = 64 * 1024
+# In the results folder, whose lock tells that a scratch folder left by a killed grader is dead.
+SCRATCH_PREFIX = ".scratch-"
 
 
 @contextlib.contextmanager

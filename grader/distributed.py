@@ -29,22 +29,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from grader.disk import SCRATCH_PREFIX
 from grader.errors import GraderError
 from grader.intake import Course, Found
 from grader.packing import pack, unpack
-from grader.pool import (
-    PRELOAD,
-    SCRATCH_PREFIX,
-    Grading,
-    Summary,
-    error_result,
-    grade_all,
-    keep,
-    results_lock,
-    uninterrupted,
-)
+from grader.pool import PRELOAD, Grading, error_result, grade_all, keep, results_lock, uninterrupted
 from grader.record import MAX_RECORD_BYTES, SubmissionResult, read_bounded, record_path
 from grader.slots import own_folder
+from grader.summary import Summary
 
 CONNECT_S = 10.0  # for the scheduler to answer, and for a first worker to be there
 PATIENCE_S = 60.0  # with no worker at all during a run

@@ -19,7 +19,7 @@ from grader.errors import GraderError
 from grader.pool import usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, available_memory_mib
 from grader.seeds import load_secret, secret_path
-from grader.table import plain, say
+from grader.terminal import plain, say
 
 MIN_PYTHON = (3, 11)
 PACKAGES = ("numpy", "pytest", "hypothesis", "safetensors", "pydantic", "typer", "rich")

@@ -15,7 +15,7 @@ from grader.errors import GraderError
 from grader.export.cells import number_cell
 from grader.options import LangOption, OutOption
 from grader.policy import ClassScores, Policy, Score, read_record, score_class
-from grader.table import console_for_people, plain, say
+from grader.terminal import console_for_people, plain, say
 from grader.words import speak, spoken, tr
 
 Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]

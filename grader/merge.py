@@ -13,9 +13,10 @@ from pathlib import Path
 from grader.disk import disk_as_sentence
 from grader.errors import GraderError
 from grader.history import replace_record, without_times
-from grader.pool import Summary, results_lock, summarise
+from grader.pool import results_lock, summarise
 from grader.record import SubmissionResult, read_record
 from grader.shards import Manifest, Shard, read_manifest
+from grader.summary import Summary
 
 _SHOWN = 8
 

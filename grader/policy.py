@@ -20,7 +20,8 @@ from pydantic import AwareDatetime
 
 from assignment.harness.parts import PART_BY_NUMBER
 from grader.errors import GraderError
-from grader.policy_file import Attempts, Minimum, Policy, Strict
+from grader.lateness import Strict
+from grader.policy_file import Attempts, Minimum, Policy
 from grader.record import SETTLED, State, SubmissionResult, TestResult, read_record
 from grader.submissions import DAY, Submission, read_submissions, student_key
 from grader.words import tr

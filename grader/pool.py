@@ -29,7 +29,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from grader.disk import require_space
+from grader.disk import SCRATCH_PREFIX, require_space
 from grader.errors import GraderError, NothingToGrade
 from grader.history import replace_record
 from grader.intake import Course, Found, prepare, reason_hash
@@ -41,12 +41,11 @@ from grader.record import (
     remove_drafts,
 )
 from grader.slots import hold_slot
+from grader.summary import Summary
 from grader.words import speak, spoken, tr
 
 PRELOAD = ("numpy", "pytest", "hypothesis", "grader.warm", "grader.pool", "grader.cli")
 LOCK_NAME = ".grader.lock"
-# In the results folder, whose lock tells that a scratch folder left by a killed grader is dead.
-SCRATCH_PREFIX = ".scratch-"
 _NEW, _KEPT, _LOG = "new.json", "kept.json", "harness.log"
 _TAIL_BYTES = 8_000
 _PR_SET_PDEATHSIG = 1
@@ -74,21 +73,6 @@ class Grading:
     deadline_s: float = 300.0  # for all of one submission, far beyond the budgets inside
     # Of the messages in the records; None: by each machine's locale.
     language: str | None = None
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What the class table shows of one submission; small, for a thousand stay in memory."""
-
-    student: str
-    state: str
-    kept: bool
-    parts: tuple[tuple[int, float, float], ...]  # part, points, maximum
-    public: float
-    hidden: float
-    total: float
-    max_total: float
-    problem: str
 
 
 @dataclass

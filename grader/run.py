@@ -10,15 +10,18 @@ from typing import Any
 
 from rich.console import Console
 
-from grader.changes import mixed_class, tell_after_run
+from grader.changes import mixed_class
+from grader.changes_table import tell_after_run
 from grader.disk import disk_as_sentence
 from grader.errors import GraderError, Interrupted
 from grader.intake import Course, find_submissions, passed_over
-from grader.pool import Grading, Summary, grade_all, results_lock, run_began_ns, usable_cores
+from grader.pool import Grading, grade_all, results_lock, run_began_ns, usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, load_limits
 from grader.seeds import Secret, load_secret, require_secret
 from grader.shards import Shard, manifest_of, write_manifest
-from grader.table import console_for_people, counts_sentence, print_class, say, with_progress
+from grader.summary import Summary
+from grader.table import counts_sentence, print_class, with_progress
+from grader.terminal import console_for_people, say
 from grader.words import language, tr
 
 _NO_SANDBOX = (

@@ -8,13 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.errors import GraderError
 from grader.intake import student_id
-
-if TYPE_CHECKING:
-    from grader.policy_file import Late
+from grader.lateness import Late
 
 MAX_BYTES = 4 * 1024 * 1024
 DAY = timedelta(days=1)

@@ -28,14 +28,14 @@ import reference_model
 from assignment.harness import draws, plugin, told
 from assignment.harness.cases import GOLDEN_FILE, Cases, load_cases
 from assignment.harness.exercises import ANSWERS_FILE
-from assignment.harness.outcome import FAILED, Outcome
+from assignment.harness.outcome import FAILED, OUTCOME, Outcome
 from assignment.harness.parts import GIVEN_FILES
 from assignment.harness.points import grading_of
 
 from . import carry, golden, real_model
 from .diagnosis import diagnose_outcomes, test_name
+from .disk import SCRATCH_PREFIX
 from .errors import GraderError
-from .pool import SCRATCH_PREFIX
 from .record import DiagnosisRecord, TestResult
 from .remote import BudgetExhausted, RemoteStudent
 from .sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
@@ -230,9 +230,9 @@ def _texts(suite: Suite, remote: RemoteStudent, results: list[TestResult]) -> tu
 def _diagnosed(session: GradingSession) -> tuple[DiagnosisRecord, ...]:
     """What the failures on the public cases equal."""
     outcomes = [
-        (item, item.stash[plugin.OUTCOME])
+        (item, item.stash[OUTCOME])
         for item in session.items
-        if _visibility(item) == "public" and item.stash.get(plugin.OUTCOME, None)
+        if _visibility(item) == "public" and item.stash.get(OUTCOME, None)
     ]
     return tuple(
         DiagnosisRecord(
@@ -395,7 +395,7 @@ class GradingSession:
         started = time.monotonic()
         with draws.draws_of(item.obj, self.suite.seed_of(test_name(item))):
             handled = yield
-        outcome = item.stash.get(plugin.OUTCOME, None)
+        outcome = item.stash.get(OUTCOME, None)
         result = _result_of(item, outcome, time.monotonic() - started)
         self.results.append(_with_remark(result))
         if self.problem is not None:

@@ -1,11 +1,6 @@
-"""What the terminal shows: progress, the class table at the end, one student's result.
-
-Names and messages come from submissions: nothing of them may move the cursor, change colours,
-reorder text or be taken for markup.
-"""
+"""What the terminal shows: progress, the class table at the end, one student's result."""
 
 import time
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -25,8 +20,9 @@ from rich.text import Text
 from assignment.harness import told
 from assignment.harness.diagnosis import Diagnosis
 from assignment.harness.known_bugs import known_bugs
-from grader.pool import Summary
 from grader.record import DiagnosisRecord, PartPoints, SubmissionResult, TestResult
+from grader.summary import Summary
+from grader.terminal import WIDE, plain, say
 from grader.words import spoken, spoken_title, tr
 
 _STATE_STYLE = {"graded": "green", "partial": "yellow", "missing": "magenta", "error": "bold red"}
@@ -38,23 +34,6 @@ _TEST_MARK = {
     "out_of_time": ("⧖", "red"),
 }
 _PLAIN_INTERVAL_S = 10.0
-_WIDE = 110  # columns from which on the first problems fit beside the points
-
-
-def plain(text: str, lines: bool = False) -> str:
-    """`text` without control characters, ANSI sequences' escape bytes and direction overrides.
-
-    Each becomes "�"; line breaks and tabs become spaces, or stay when `lines` is set.
-    """
-    shown = []
-    for char in text:
-        if char in "\n\t":
-            shown.append(char if lines else " ")
-        elif unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-            shown.append("�")
-        else:
-            shown.append(char)
-    return "".join(shown)
 
 
 def with_progress(
@@ -98,20 +77,9 @@ def _with_lines(summaries: Iterable[Summary], count: int, console: Console) -> I
         yield summary
 
 
-def console_for_people() -> Console:
-    """Standard output; where that is a file or a pipe, wide enough to break no row."""
-    console = Console()
-    return console if console.is_terminal else Console(width=_WIDE + 50)
-
-
-def say(console: Console, sentence: str, style: str = "") -> None:
-    """Print one sentence, not wrapped: paths in it can then be copied."""
-    console.print(Text(plain(sentence), style=style), soft_wrap=True)
-
-
 def print_class(summaries: Sequence[Summary], console: Console) -> None:
     """The class table; on a narrow terminal the problems follow below it, one line each."""
-    wide = console.width >= _WIDE
+    wide = console.width >= WIDE
     console.print(class_table(summaries, with_problems=wide))
     if not wide:
         for summary in _sorted(summaries):

@@ -22,8 +22,8 @@ from grader.export.cells import number_cell, text_cell
 from grader.export.csv_file import to_csv, write_csv
 from grader.export.gradescope import results_json
 from grader.export.json_file import ScoresDocument, write_json
+from grader.lateness import Late
 from grader.policy import ClassScores, Policy, Score, score
-from grader.policy_file import Late
 from grader.record import DiagnosisRecord, SubmissionResult, TestResult, make_result, write_record
 
 FEW = settings(max_examples=80, deadline=None, derandomize=True)

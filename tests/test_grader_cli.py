@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 from grader import cli, doctor, sandbox
 from grader import run as grader_run
 from grader.intake import Course
-from grader.pool import Grading, Summary
+from grader.pool import Grading
 from grader.record import TestResult, make_result, write_record
+from grader.summary import Summary
 
 ROOT = Path(__file__).resolve().parents[1]
 

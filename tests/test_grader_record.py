@@ -19,7 +19,8 @@ from grader.record import (
     remove_drafts,
     write_record,
 )
-from grader.table import class_table, plain, print_result
+from grader.table import class_table, print_result
+from grader.terminal import plain
 
 
 def a_test(number: int = 1, **changes) -> TestResult:

@@ -26,10 +26,11 @@ from grader.cli import app
 from grader.export import gradescope
 from grader.export.gradescope import results_json
 from grader.intake import _same_id
+from grader.lateness import Late
 from grader.nbgrader import cells
 from grader.nbgrader.handout import part_texts
 from grader.policy import SAME_ID, score
-from grader.policy_file import Late, Minimum, Policy
+from grader.policy_file import Minimum, Policy
 from grader.record import DiagnosisRecord, read_record, write_record
 from grader.release.notebook import homework_notebook
 from grader.report.classroom import Classroom

@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 
 from grader import cli, history, pool
 from grader import run as grader_run
-from grader.changes import changes_csv, mixed_class, read_changes
+from grader.changes import mixed_class, read_changes
+from grader.changes_table import changes_csv
 from grader.disk import require_space
 from grader.errors import GraderError, Interrupted
 from grader.history import HISTORY, earlier_records, replace_record

@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 from grader import cli
 from grader.errors import GraderError
 from grader.intake import Course, find_submissions
+from grader.lateness import Late
 from grader.policy import Policy, score, score_class, student_view
-from grader.policy_file import DEFAULT, Late, Minimum
+from grader.policy_file import DEFAULT, Minimum
 from grader.record import SubmissionResult, TestResult, make_result, write_record
 
 DUE = datetime(2026, 10, 5, 22, 0, tzinfo=UTC)

@@ -46,6 +46,10 @@ class Outcome:
         return self.grading.points if self.state == PASSED else 0.0
 
 
+# Where a test's outcome is kept: on the item.
+OUTCOME = pytest.StashKey[Outcome | None]()
+
+
 def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None:
     """The outcome of a test that raised `error` (None: it passed); None if it grades nothing."""
     grading = grading_of(item)

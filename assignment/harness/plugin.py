@@ -15,7 +15,7 @@ import pytest
 
 from .cases import Case, Cases, load_cases
 from .hints import hint
-from .outcome import Outcome, outcome_of
+from .outcome import OUTCOME, outcome_of
 from .report import Report
 from .student import Backend, LocalBackend, Student
 from .timing import MARKS, asked_for, leave_out_timing_tests
@@ -25,7 +25,6 @@ from .words import LANGUAGES, speak
 
 BACKEND = pytest.StashKey[Backend]()
 CASE_SETS = pytest.StashKey[dict[str, Cases]]()
-OUTCOME = pytest.StashKey[Outcome | None]()
 
 # Every run draws the same examples, so that a grade does not depend on luck.
 hypothesis.settings.register_profile(

@@ -7,7 +7,7 @@ import pytest
 from . import told
 from .diagnosis import Observation, diagnose, print_of
 from .known_bugs import StoredSignatures
-from .outcome import FAILED, NOT_STARTED, PASSED, WAITING, Outcome
+from .outcome import FAILED, NOT_STARTED, OUTCOME, PASSED, WAITING, Outcome
 from .parts import PART_BY_NUMBER
 from .words import pad, spoken, tr, width, wrap
 
@@ -46,8 +46,6 @@ class Report:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        from .plugin import OUTCOME  # the plugin imports this module
-
         outcome = item.stash.get(OUTCOME, None)
         if outcome is None:
             return

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from .compare import Mismatch
+from .outcome import OUTCOME
 from .parts import TORCH_MODEL_FILE, TORCH_PART
 from .student import NotStarted, not_started
 from .words import tr
@@ -53,8 +54,6 @@ def pytest_terminal_summary(
     """After everything else: the points of part 10, or one line on how to get to it."""
     yield
     if asked_for(config):
-        from .plugin import OUTCOME  # the plugin imports this module
-
         outcomes = [item.stash.get(OUTCOME, None) for item in config.stash.get(ITEMS, [])]
         done = [o for o in outcomes if o and o.grading.part == TORCH_PART.number]
         if done:

@@ -12,7 +12,7 @@ from rich.console import Console
 from grader.options import LangOption
 from grader.policy_file import Policy
 from grader.pool import usable_cores
-from grader.table import say
+from grader.terminal import say
 from grader.words import speak, tr
 
 

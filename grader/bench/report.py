@@ -19,7 +19,7 @@ from grader.bench.setting import TINY, Setting
 from grader.errors import GraderError
 from grader.policy_file import Bench
 from grader.record import write_atomically
-from grader.table import say
+from grader.terminal import say
 from grader.words import spoken, tr
 
 FORMAT = 1

@@ -28,7 +28,7 @@ from pathlib import Path
 from grader.export.cells import number_cell, text_cell
 from grader.policy import ClassScores, Score
 from grader.record import write_atomically
-from grader.table import plain
+from grader.terminal import plain
 from grader.words import tr
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from grader.errors import GraderError
 from grader.policy import Policy, Score, rounded, student_view
 from grader.record import SubmissionResult, TestResult, write_atomically
-from grader.table import fact, plain
+from grader.table import fact
+from grader.terminal import plain
 from grader.words import spoken, spoken_title, tr
 
 _WHY = {

@@ -14,7 +14,7 @@ from typing import Any
 from grader.errors import GraderError
 from grader.record import SubmissionResult, read_record
 from grader.run import grade_class
-from grader.table import plain
+from grader.terminal import plain
 from grader.words import tr
 
 from .cells import (

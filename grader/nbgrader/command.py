@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from grader.options import LangOption, TextLangOption
-from grader.table import console_for_people, say
+from grader.terminal import console_for_people, say
 from grader.words import speak
 
 CourseArgument = Annotated[Path, typer.Argument(metavar="COURSE", help="The course's folder.")]

@@ -24,13 +24,13 @@ from typing import Any
 from grader.errors import GraderError
 from grader.export.gradescope import results_json
 from grader.intake import Course, Found, find_submissions, student_id
+from grader.lateness import Late
 from grader.policy import Policy, score
-from grader.policy_file import Late
 from grader.pool import Grading, grade_all, results_lock
 from grader.record import SubmissionResult, read_record, write_atomically
 from grader.release.gradescope import POLICY, SECRET, SETTINGS
 from grader.seeds import load_secret
-from grader.table import plain
+from grader.terminal import plain
 from grader.words import LANGUAGES, language, speak
 
 ENV_SANDBOX = "AUTOGRADER_SANDBOX"

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from grader.errors import GraderError
 from grader.options import TextLangOption
-from grader.table import say
+from grader.terminal import say
 
 
 def release_command(

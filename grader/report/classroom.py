@@ -238,7 +238,7 @@ class Classroom:
         self, rows: Sequence[Row], tests: Sequence[TestColumn], part_numbers: Sequence[int]
     ) -> str:
         """What the page's script sorts, filters and draws: rows in the order of the table."""
-        from grader.table import plain
+        from grader.terminal import plain
 
         bugs = sorted({name for row in rows for name in row.bugs})
         number = {name: i for i, name in enumerate(bugs)}

@@ -7,7 +7,7 @@ import typer
 
 from grader.options import LangOption
 from grader.policy_file import Policy
-from grader.table import console_for_people, say
+from grader.terminal import console_for_people, say
 from grader.words import speak, tr
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from grader.table import plain
+from grader.terminal import plain
 from grader.words import language, spoken, tr
 
 MAX_LINES, MAX_CHARS = 14, 1_600

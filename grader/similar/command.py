@@ -8,7 +8,7 @@ import typer
 from rich.progress import track
 
 from grader.options import LangOption
-from grader.table import console_for_people, say
+from grader.terminal import console_for_people, say
 from grader.words import speak, tr
 
 
