@@ -17,13 +17,13 @@ from functools import cache
 from pathlib import Path
 
 from assignment.harness.parts import GIVEN_FUNCTIONS, PART_BY_NUMBER, STUDENT_MODULES
+from grader.places import SOLUTION
 
 from . import import_words
 from .record import TestResult
 from .remote import SubmissionProblem, TrustedParts
 from .words import spoken, tr
 
-SOLUTION = Path(__file__).parent.parent / "solution"
 # Said in the run's language.
 RIGHT = "right with trusted versions of the other parts"
 WRONG = "fails also with trusted versions of the other parts"

@@ -18,6 +18,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from grader.places import EXAMPLES
 from reference_model import smollm2
 
 from .errors import GraderError
@@ -33,7 +34,6 @@ from .sandbox import Limits, SandboxUnavailable, choose_sandbox
 from .seeds import load_secret
 from .terminal import console_for_people, plain
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 CLASS = EXAMPLES / "submissions"
 RESULTS, REPORT = Path("results"), Path("report")
 

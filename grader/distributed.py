@@ -33,6 +33,7 @@ from grader.disk import SCRATCH_PREFIX
 from grader.errors import GraderError
 from grader.intake import Course, Found
 from grader.packing import pack, unpack
+from grader.places import GRADER
 from grader.pool import PRELOAD, Grading, error_result, grade_all, keep, results_lock, uninterrupted
 from grader.record import MAX_RECORD_BYTES, SubmissionResult, read_bounded, record_path
 from grader.slots import own_folder
@@ -395,10 +396,9 @@ def versions(recipe: Any) -> dict[str, str]:
 @functools.cache
 def _own_digest() -> str:
     """The version number alone would not tell two checkouts apart."""
-    home = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(home.rglob("*.py")):
-        digest.update(f"\n{path.relative_to(home).as_posix()}\n".encode() + path.read_bytes())
+    for path in sorted(GRADER.rglob("*.py")):
+        digest.update(f"\n{path.relative_to(GRADER).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 

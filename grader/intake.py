@@ -53,6 +53,7 @@ from grader.archives import (
 from grader.errors import GraderError, NothingToGrade
 from grader.near_names import near_misses
 from grader.notebook import CELLS_FILE, PART_NOTEBOOK, cells_file, code_cells, part_cells_file
+from grader.places import ROOT
 from grader.words import speaking, tr
 
 MAX_DEPTH = 3
@@ -101,11 +102,10 @@ class Course:
         from assignment.harness import parts
 
         package = Path(assignment.__file__).resolve().parent
-        expected = Path(__file__).resolve().parents[1]
-        if package.parent != expected:
+        if package.parent != ROOT:
             raise GraderError(
                 f"Python finds the package 'assignment' in {package.parent}, but the grader's own "
-                f"lies in {expected}. Run the grader from another folder."
+                f"lies in {ROOT}. Run the grader from another folder."
             )
         return cls(
             package,

@@ -33,6 +33,7 @@ from grader.disk import SCRATCH_PREFIX, require_space
 from grader.errors import GraderError, NothingToGrade
 from grader.history import replace_record
 from grader.intake import Course, Found, prepare, reason_hash
+from grader.places import ROOT
 from grader.record import (
     SETTLED,
     SubmissionResult,
@@ -218,8 +219,7 @@ def _start_server(context: Any, preload: Sequence[str]) -> None:
     run as trusted code.
     """
     context.set_forkserver_preload(list(preload))
-    here = str(Path(__file__).resolve().parents[1])
-    python_path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
+    python_path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     environment = {
         "PYTHONSAFEPATH": "1",
         "PYTHONPATH": python_path,

@@ -18,9 +18,7 @@ from assignment.harness.parts import (
     TORCH_PART,
     Part,
 )
-
-ROOT = Path(__file__).parent.parent
-SOLUTION, REFERENCE, ASSIGNMENT = ROOT / "solution", ROOT / "reference_model", ROOT / "assignment"
+from grader.places import ASSIGNMENT, REFERENCE, SOLUTION
 
 # Files that students get complete, and where they are written.
 COPIED = {

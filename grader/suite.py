@@ -23,14 +23,13 @@ import platformdirs
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
 
-import assignment
-import reference_model
 from assignment.harness import draws, plugin, told
 from assignment.harness.cases import GOLDEN_FILE, Cases, load_cases
 from assignment.harness.exercises import ANSWERS_FILE
 from assignment.harness.outcome import FAILED, OUTCOME, Outcome
 from assignment.harness.parts import GIVEN_FILES
 from assignment.harness.points import grading_of
+from grader.places import ASSIGNMENT, GRADER, HIDDEN_TESTS, REFERENCE, SOLUTION
 
 from . import carry, golden, real_model
 from .diagnosis import diagnose_outcomes, test_name
@@ -64,9 +63,6 @@ UNUSED_PLUGINS = (
 # it in right code; a slow submission then loses the last tests of both kinds, and not all hidden
 # ones with the points of their public twins.
 PUBLIC_SHARE = 0.75
-
-HIDDEN_TESTS = Path(__file__).parent / "hidden"
-PUBLIC_TESTS = Path(assignment.__file__).parent
 
 
 @dataclass(frozen=True)
@@ -161,19 +157,18 @@ def suite_hash(secret: bytes, with_real_model: bool = False) -> str:
 
 
 def _sources() -> list[Path]:
-    reference = Path(reference_model.__file__).parent
     return [
-        *sorted(PUBLIC_TESTS.glob("test_*.py")),
-        *sorted((PUBLIC_TESTS / "harness").glob("*.py")),
-        *(PUBLIC_TESTS / name for name in GIVEN_FILES if (PUBLIC_TESTS / name).exists()),
-        *sorted(carry.SOLUTION.glob("*.py")),
+        *sorted(ASSIGNMENT.glob("test_*.py")),
+        *sorted((ASSIGNMENT / "harness").glob("*.py")),
+        *(ASSIGNMENT / name for name in GIVEN_FILES if (ASSIGNMENT / name).exists()),
+        *sorted(SOLUTION.glob("*.py")),
         GOLDEN_FILE,
         ANSWERS_FILE,
         *sorted(HIDDEN_TESTS.glob("*.py")),
-        *sorted((Path(__file__).parent / "cases").glob("*.py")),
-        *sorted(reference.glob("*.py")),
-        *sorted((reference / "accounting").glob("*.py")),
-        *sorted((reference / "word2vec").glob("*.py")),
+        *sorted((GRADER / "cases").glob("*.py")),
+        *sorted(REFERENCE.glob("*.py")),
+        *sorted((REFERENCE / "accounting").glob("*.py")),
+        *sorted((REFERENCE / "word2vec").glob("*.py")),
     ]
 
 
@@ -325,15 +320,15 @@ def _run_pytest(session: GradingSession, *options: str) -> int:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     arguments = [
         "--noconftest",  # its plugin is loaded by name instead, for hidden tests too
-        f"--rootdir={PUBLIC_TESTS.parent}",
-        f"--confcutdir={PUBLIC_TESTS}",
+        f"--rootdir={ASSIGNMENT.parent}",
+        f"--confcutdir={ASSIGNMENT}",
         "-c/dev/null",
         *(f"-pno:{name}" for name in UNUSED_PLUGINS),
         "--capture=no",
         "--assert=plain",
         f"--lang={language()}",  # else the plugin would choose anew, by the locale
         *options,
-        str(PUBLIC_TESTS),
+        str(ASSIGNMENT),
         str(HIDDEN_TESTS),
     ]
     return pytest.main(arguments, plugins=[plugin, session])

@@ -21,7 +21,8 @@ from assignment.harness.student import NotStarted
 from grader import diagnosis
 from grader.diagnosis import LiveSignatures, diagnose_outcomes, replay, variant_with
 from grader.known_bugs import all_bugs
-from grader.suite import HIDDEN_TESTS, Suite, collect_all
+from grader.places import HIDDEN_TESTS
+from grader.suite import Suite, collect_all
 
 ROOT = Path(__file__).parent.parent
 NAMES = [bug.name for bug in all_bugs()]

@@ -30,6 +30,7 @@ from assignment.harness.known_bugs import known_bugs
 from grader import real_text, suite
 from grader.cli import app
 from grader.errors import GraderError
+from grader.places import ASSIGNMENT
 from grader.policy import score
 from grader.policy_file import Policy
 from grader.record import DiagnosisRecord, read_record, write_record
@@ -616,5 +617,5 @@ def test_the_model_writes_only_where_the_decode_is_wrong(state, texts):
 @pytest.mark.parametrize(("case", "kept"), [("public", (0.5,)), ("hidden", ())])
 def test_errors_of_hidden_cases_are_not_kept(case, kept):
     callspec = SimpleNamespace(params={"oracle": case})
-    item = SimpleNamespace(path=suite.PUBLIC_TESTS / "test_x.py", callspec=callspec)
+    item = SimpleNamespace(path=ASSIGNMENT / "test_x.py", callspec=callspec)
     assert suite._error_by_step(item, SimpleNamespace(error_by_step=(0.5,))) == kept

@@ -22,8 +22,9 @@ from assignment.harness import plugin
 from assignment.harness.cases import Cases, load_cases
 from assignment.harness.student import LocalBackend
 from grader import golden
+from grader.places import ASSIGNMENT, HIDDEN_TESTS
 from grader.seeds import derive_seed
-from grader.suite import HIDDEN_TESTS, PUBLIC_TESTS, SUITE_VERSION, UNUSED_PLUGINS
+from grader.suite import SUITE_VERSION, UNUSED_PLUGINS
 
 # Any secret will do; a fixed one makes two runs of this script agree.
 SECRET = b"mutation testing"
@@ -62,13 +63,13 @@ def main() -> int:
     arguments = [
         "--noconftest",
         "-c/dev/null",
-        f"--rootdir={PUBLIC_TESTS.parent}",
+        f"--rootdir={ASSIGNMENT.parent}",
         *(f"-pno:{name}" for name in UNUSED_PLUGINS if name != "terminal"),
         "--assert=plain",
         "--exitfirst",
         "--quiet",
         "--tb=line",
-        str(PUBLIC_TESTS),
+        str(ASSIGNMENT),
         str(HIDDEN_TESTS),
     ]
     return pytest.main(arguments, plugins=[plugin, Session()])

@@ -11,9 +11,9 @@ from grader.bench.loop import ADAPTER
 from grader.bench.setting import Impl
 from grader.errors import GraderError, NothingToGrade
 from grader.intake import PACKAGE, Course, Found, find_submissions, prepare
+from grader.places import SOLUTION
 from reference_model import ModelConfig, init_llama
 
-SOLUTION = Path(__file__).resolve().parents[2] / "solution"
 HERE = Path(__file__).parent
 TORCH_PART = "decode_torch.py"
 TORCH_GIVEN = "torch_model.py"

@@ -1,14 +1,14 @@
 """The JSON Schemas in docs/schema/, made from the models: `python -m grader.export.schema`."""
 
 import json
-from pathlib import Path
 
 from pydantic import BaseModel
 
 from grader.export.json_file import ScoresDocument
+from grader.places import ROOT
 from grader.record import SubmissionResult
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "schema"
+FOLDER = ROOT / "docs" / "schema"
 MODELS: dict[str, type[BaseModel]] = {
     "scores.schema.json": ScoresDocument,
     "record.schema.json": SubmissionResult,

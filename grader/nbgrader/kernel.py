@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,10 +25,10 @@ from grader import cases as builders
 from grader.cases import hidden
 from grader.cases.draw import Draw
 from grader.nbgrader.cells import HIDDEN_FAILED, HIDDEN_ONLY_FAILED
+from grader.places import SOLUTION
 from grader.seeds import derive_seed, load_secret
 from grader.words import spoken, tr
 
-SOLUTION = Path(__file__).parents[2] / "solution"
 # As grader.suite's: that module takes a second to import, and every kernel would pay for it.
 SUITE_VERSION = "1"
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from grader.errors import GraderError
+from grader.places import ROOT
 from grader.policy import Policy, score
 from grader.policy_file import DEFAULT
 from grader.record import make_result
 from grader.release.archive import File
 from grader.release.bundle import with_unix_lines
-from grader.release.project import PACKAGES, ROOT, Project, load_project
+from grader.release.project import PACKAGES, Project, load_project
 from grader.release.sources import homework_files, is_cache
 from grader.seeds import Secret
 

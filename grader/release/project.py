@@ -6,9 +6,9 @@ from importlib import metadata
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.places import ROOT
 
 NAME = "kv-cache-homework"
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("assignment", "solution", "reference_model", "grader")
 
 
