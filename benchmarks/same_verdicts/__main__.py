@@ -1,0 +1,261 @@
+"""The command: grades at both commits, and says where the verdicts differ."""
+
+import argparse
+import contextlib
+import signal
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from .records import Difference, Records, differences, excerpts, is_named, one_sided, read_records
+from .sections import SECTIONS, Grading, Kept, Section, Workplace, of_sources, sources_of
+from .trees import NoComparison, Tree, commit_of, lay_out_commit, lay_out_working_tree
+
+ROOT = Path(__file__).resolve().parents[2]
+RETRIES = 2
+# Where more than this many differ it is no race, and grading all of them again would take long.
+RETRIED_AT_MOST = 8
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both graders, where they work, and where the homework comes from."""
+
+    commit: str  # OLD's
+    old: Tree
+    new: Tree
+    place: Workplace
+    grading: Grading
+    kept: Kept | None  # what OLD has graded already
+
+
+def main(arguments: list[str] | None = None, repository: Path = ROOT) -> int:
+    """0 where the verdicts agree, 1 where they do not, 2 where they could not be compared."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.old_alone and not options.keep:
+        parser.error("--old-alone without --keep would leave nothing")
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with _sides(options, repository) as sides:
+            sections = [SECTIONS[name] for name in options.only]
+            agree = [_compare(section, sides, options, console) for section in sections]
+    except NoComparison as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped; nothing is left of it but what --keep names.", file=sys.stderr)
+        return 130
+    return 0 if all(agree) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.same_verdicts",
+        description="Grade the same homework at two commits and print where the verdicts differ.",
+    )
+    parser.add_argument("old", help="a commit; it also makes the homework")
+    parser.add_argument("new", nargs="?", help="a commit (default: the working tree)")
+    parser.add_argument("--only", type=_section_names, default=list(SECTIONS), metavar="A,B",
+                        help=f"sections: {', '.join(SECTIONS)}")  # fmt: skip
+    parser.add_argument("--names", default="*", metavar="GLOB", help="file names of submissions")
+    parser.add_argument("--allow-field", action="append", default=[], metavar="NAME",
+                        help="a field that may differ, or holds fields that may")  # fmt: skip
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave everything in this folder")
+    parser.add_argument("--from", type=Path, metavar="DIR", dest="kept",
+                        help="OLD's results, secret and limits from an earlier --keep")  # fmt: skip
+    parser.add_argument("--old-alone", action="store_true",
+                        help="with --keep: grade OLD only, to compare later")  # fmt: skip
+    parser.add_argument("--secret-file", type=Path, metavar="FILE", help="instead of a fixed one")
+    parser.add_argument("--limits", type=Path, metavar="TOML", help="as for `grader run`")
+    parser.add_argument("--jobs", metavar="N", help="as for `grader run`")
+    parser.add_argument("--examples", type=int, default=3, metavar="N",
+                        help="values shown of each field (default 3)")  # fmt: skip
+    return parser
+
+
+def _section_names(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := [name for name in names if name not in SECTIONS]:
+        raise argparse.ArgumentTypeError(f"no section {unknown[0]!r}, only {', '.join(SECTIONS)}")
+    return names
+
+
+@contextlib.contextmanager
+def _sides(options: argparse.Namespace, repository: Path) -> Iterator[Sides]:
+    """Both trees laid out and checked, in a folder that is removed unless it is kept."""
+    commit = commit_of(repository, options.old)
+    kept = Kept.read(options.kept) if options.kept else None
+    if kept and kept.commit != commit:
+        raise NoComparison(f"{options.kept} was kept of {kept.commit}, not of {commit}.")
+    if kept and (options.secret_file or options.limits):
+        raise NoComparison(f"Secret and limits are those of {options.kept}; name no others.")
+    with contextlib.ExitStack() as stack:
+        folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory())
+        here = Workplace(Path(folder).resolve())
+        if here.folder.exists() and any(here.folder.iterdir()):
+            raise NoComparison(f"{folder} is not empty; name a new folder for --keep.")
+        here.folder.mkdir(parents=True, exist_ok=True)
+        source = Workplace(options.kept.resolve()) if kept else here
+        if not kept:
+            here.start(options.secret_file, options.limits)
+            lay_out_commit(repository, commit, here.tree("old"))
+        old = Tree(f"OLD ({commit[:7]})", source.tree("old"))
+        new = _new(options.new, repository, here)
+        for side, tree in (("old", old), ("new", new)):
+            tree.check_imports(here.log(f"imports-{side}"))
+        jobs = ("--jobs", options.jobs) if options.jobs else ()
+        yield Sides(commit, old, new, here, Grading(source, jobs), kept)
+
+
+def _new(name: str | None, repository: Path, place: Workplace) -> Tree:
+    folder = place.tree("new")
+    if name is not None:
+        commit = commit_of(repository, name)
+        lay_out_commit(repository, commit, folder)
+        return Tree(f"NEW ({commit[:7]})", folder)
+    lay_out_working_tree(repository, folder)
+    return Tree("NEW (working tree)", folder)
+
+
+def _compare(section: Section, sides: Sides, options: argparse.Namespace, console: Console) -> bool:
+    """Grade a section by both, print how they differ, and say whether they agree."""
+    source = sides.grading.place
+    if sides.kept is None:
+        source.lay_out(section, sides.old)
+    elif section.name not in sides.kept.names:
+        raise NoComparison(f"{options.kept} holds no {section.title}; keep it, or leave it out.")
+    names = source.names(section, options.names)
+    if sides.kept is not None:
+        names = [name for name in names if name in sides.kept.names[section.name]]
+    if not names:
+        raise NoComparison(f"No submission of the {section.title} is called {options.names}.")
+    old = _grade("old", section, names, sides)
+    if options.keep and sides.kept is None:
+        Kept.add(options.keep, sides.commit, section.name, names)
+    if options.old_alone:
+        console.print(f"{section.title}: {len(old)} submissions kept in {options.keep}")
+        return True
+    new = _grade("new", section, names, sides)
+    allowed = partial(is_named, names=options.allow_field)
+    one = one_sided(old, new, section.values)
+    found = differences(old, new, section.values)
+    raced = _retry(section, names, old, found, {*one, *filter(allowed, _fields(found))}, sides)
+    found = [difference for difference in found if difference.student not in raced]
+    meant = [d for d in found if allowed(d.field)]
+    counted = [d for d in found if not allowed(d.field)]
+    students = {d.student for d in counted}
+    says = f"{len(students)} of {len(old)} DIFFER" if students else "equal"
+    console.rule(characters="-")
+    console.print(f"{section.title}: {len(old)} submissions: {says}", style="bold")
+    _print(counted, one, options.examples, console)
+    for field, n in sorted(_records_by_field(meant).items()):
+        console.print(f"  allowed: {field} in {n} records", style="dim")
+    for student, tries in raced.items():
+        console.print(f"  raced: {student!a} differed, and was equal alone (try {tries})")
+    return not counted
+
+
+def _grade(side: str, section: Section, names: list[str], sides: Sides) -> Records:
+    """A side's records; OLD's from before where they were kept."""
+    tree = sides.old if side == "old" else sides.new
+    if side == "old" and sides.kept is not None:
+        out = sides.grading.place.results("old", section)
+        places = {str(out): "<results>", str(tree.folder): "<tree>"}
+        return of_sources(read_records(out, places), names)
+    out = sides.place.results(side, section)
+    out.mkdir(parents=True)
+    with _progress(f"{tree.name}, {section.title}", len(names)) as told:
+        log = sides.place.log(side, section.name)
+        return sides.grading.grade(tree, section, names, out, log, told)
+
+
+def _retry(
+    section: Section,
+    names: list[str],
+    old: Records,
+    found: list[Difference],
+    settled: set[str],
+    sides: Sides,
+) -> dict[str, int]:
+    """The students who differ only sometimes: the try in which both sides agreed.
+
+    `settled` are fields whose difference is no race: on one side only, or allowed.
+    """
+    differ = {d.student for d in found if d.field not in settled and d.field != "record"}
+    raced: dict[str, int] = {}
+    if len(differ) > RETRIED_AT_MOST:
+        return raced
+    for attempt in range(1, RETRIES + 1):
+        for student in sorted(differ - raced.keys()):
+            (source,) = sources_of(old, {student}, names)[:1]
+            pair = []
+            for side, tree in (("old", sides.old), ("new", sides.new)):
+                with tempfile.TemporaryDirectory() as folder:
+                    log = sides.place.log(f"again-{side}", section.name)
+                    with _progress(f"{tree.name}, {source!a} again", 1) as told:
+                        pair.append(
+                            sides.grading.grade(tree, section, [source], Path(folder), log, told)
+                        )
+            again = differences(*pair, section.values)
+            if all(d.field in settled for d in again):
+                raced[student] = attempt
+    return raced
+
+
+@contextlib.contextmanager
+def _progress(title: str, n: int):
+    """A bar on the terminal; gives the function that moves it."""
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(title, total=n)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _print(
+    found: list[Difference], one: dict[str, tuple[str, int]], examples: int, console: Console
+) -> None:
+    """Differences by field, the same change in many places once."""
+    for field in dict.fromkeys(d.field for d in found):
+        of_field = [d for d in found if d.field == field]
+        students = {d.student for d in of_field}
+        if field in one:
+            side, n = one[field]
+            console.print(f"  only in {side}: {field} (in {n} records)")
+            continue
+        console.print(f"  {field}: {len(of_field)} differences in {len(students)} records")
+        changes = defaultdict(list)
+        for d in of_field:
+            changes[excerpts(d.old, d.new)].append(d)
+        for (before, after), same in list(changes.items())[:examples]:
+            console.print(f"    OLD {before}\n    NEW {after}\n      {_where(same)}")
+        if len(changes) > examples:
+            console.print(
+                f"    and {len(changes) - examples} other changes (--examples shows more)"
+            )
+
+
+def _where(same: list[Difference]) -> str:
+    first = f"{same[0].student!a} {same[0].where}".rstrip()
+    return f"in {first}" + (f" and {len(same) - 1} more" if len(same) > 1 else "")
+
+
+def _fields(found: list[Difference]) -> set[str]:
+    return {d.field for d in found}
+
+
+def _records_by_field(found: list[Difference]) -> Counter:
+    return Counter(field for field, _ in {(d.field, d.student) for d in found})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
