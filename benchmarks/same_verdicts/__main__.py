@@ -196,14 +196,14 @@ def _retry(
         return raced
     for attempt in range(1, RETRIES + 1):
         for student in sorted(differ - raced.keys()):
-            (source,) = sources_of(old, {student}, names)[:1]
+            sources = sources_of(old, {student}, names)
             pair = []
             for side, tree in (("old", sides.old), ("new", sides.new)):
                 with tempfile.TemporaryDirectory() as folder:
                     log = sides.place.log(f"again-{side}", section.name)
-                    with _progress(f"{tree.name}, {source!a} again", 1) as told:
+                    with _progress(f"{tree.name}, {student!a} again", 1) as told:
                         pair.append(
-                            sides.grading.grade(tree, section, [source], Path(folder), log, told)
+                            sides.grading.grade(tree, section, sources, Path(folder), log, told)
                         )
             again = differences(*pair, section.values)
             if all(d.field in settled for d in again):
