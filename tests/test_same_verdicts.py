@@ -234,3 +234,14 @@ def test_values_are_shown_from_where_they_part():
     assert old.startswith("…x") and old.endswith('A"')
     assert new.endswith('B"')
     assert records.excerpts(records.ABSENT, "\x1b[2J") == ("absent", '"\\u001b[2J"')
+
+
+def test_a_race_does_not_hide_a_lasting_difference(repository, tmp_path, capsys):
+    mark = tmp_path / "graded-once"
+    seen = f"mark = pathlib.Path({str(mark)!r}); points += not mark.exists()"
+    repository.grader(seen, "mark.touch(); record['new'] = 1")
+    assert repository.compare("--names", "bob") == 1
+    told = capsys.readouterr().out
+    assert "only in NEW: new (in 1 records)" in told
+    assert "raced: 'bob'" in told
+    assert "total" not in told

@@ -15,8 +15,9 @@ suite and places on this machine may differ; any other difference is printed, an
 A submission that differs is graded again alone on both sides, at most twice, before that is called
 a difference: some programs race. Those that were equal then are named.
 
-Each side is the `grader run` of its own tree, as laid out in a folder by `git archive`: unlike a
-worktree that leaves nothing in the repository when this is killed. The folder lies in one called
+Each side is the `grader run` of its own tree, whose files lie in a folder: a commit's by `git
+archive`, which unlike a worktree leaves nothing in the repository when this is killed; the working
+tree's as a copy, so that nobody's edits change it meanwhile. The folder lies in one called
 site-packages, for hypothesis draws from the constants of all modules that do not: a constant moved
 anywhere in the grader would then change the examples of a property, and with them the messages.
 """

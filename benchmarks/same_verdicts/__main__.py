@@ -5,16 +5,15 @@ import contextlib
 import signal
 import sys
 import tempfile
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from .records import Difference, Records, differences, excerpts, is_named, one_sided, read_records
+from .outcome import Outcome, print_outcome
+from .records import Difference, Records, differences, is_named, one_sided, read_records
 from .sections import SECTIONS, Grading, Kept, Section, Workplace, of_sources, sources_of
 from .trees import NoComparison, Tree, commit_of, lay_out_commit, lay_out_working_tree
 
@@ -43,12 +42,11 @@ def main(arguments: list[str] | None = None, repository: Path = ROOT) -> int:
     if options.old_alone and not options.keep:
         parser.error("--old-alone without --keep would leave nothing")
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with _sides(options, repository) as sides:
             sections = [SECTIONS[name] for name in options.only]
             agree = [_compare(section, sides, options, console) for section in sections]
-    except NoComparison as problem:
+    except (NoComparison, OSError) as problem:
         print(problem, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -145,23 +143,16 @@ def _compare(section: Section, sides: Sides, options: argparse.Namespace, consol
         console.print(f"{section.title}: {len(old)} submissions kept in {options.keep}")
         return True
     new = _grade("new", section, names, sides)
-    allowed = partial(is_named, names=options.allow_field)
     one = one_sided(old, new, section.values)
     found = differences(old, new, section.values)
-    raced = _retry(section, names, old, found, {*one, *filter(allowed, _fields(found))}, sides)
-    found = [difference for difference in found if difference.student not in raced]
-    meant = [d for d in found if allowed(d.field)]
-    counted = [d for d in found if not allowed(d.field)]
-    students = {d.student for d in counted}
-    says = f"{len(students)} of {len(old)} DIFFER" if students else "equal"
-    console.rule(characters="-")
-    console.print(f"{section.title}: {len(old)} submissions: {says}", style="bold")
-    _print(counted, one, options.examples, console)
-    for field, n in sorted(_records_by_field(meant).items()):
-        console.print(f"  allowed: {field} in {n} records", style="dim")
-    for student, tries in raced.items():
-        console.print(f"  raced: {student!a} differed, and was equal alone (try {tries})")
-    return not counted
+    # No race: what one side has and the other has not, and what is meant.
+    settled = {d.field for d in found if is_named(d.field, options.allow_field)}
+    settled |= {"record", *one}
+    raced = _retry(section, names, old, found, settled, sides)
+    found = [d for d in found if d.field in settled or d.student not in raced]
+    outcome = Outcome(section.title, len(old), found, one, raced, tuple(options.allow_field))
+    print_outcome(outcome, options.examples, console)
+    return not outcome.counted
 
 
 def _grade(side: str, section: Section, names: list[str], sides: Sides) -> Records:
@@ -188,9 +179,9 @@ def _retry(
 ) -> dict[str, int]:
     """The students who differ only sometimes: the try in which both sides agreed.
 
-    `settled` are fields whose difference is no race: on one side only, or allowed.
+    Of nobody where many differ. `settled` are the fields whose difference no try would mend.
     """
-    differ = {d.student for d in found if d.field not in settled and d.field != "record"}
+    differ = {d.student for d in found if d.field not in settled}
     raced: dict[str, int] = {}
     if len(differ) > RETRIED_AT_MOST:
         return raced
@@ -221,41 +212,6 @@ def _progress(title: str, n: int):
         yield lambda done: bar.update(task, completed=done)
 
 
-def _print(
-    found: list[Difference], one: dict[str, tuple[str, int]], examples: int, console: Console
-) -> None:
-    """Differences by field, the same change in many places once."""
-    for field in dict.fromkeys(d.field for d in found):
-        of_field = [d for d in found if d.field == field]
-        students = {d.student for d in of_field}
-        if field in one:
-            side, n = one[field]
-            console.print(f"  only in {side}: {field} (in {n} records)")
-            continue
-        console.print(f"  {field}: {len(of_field)} differences in {len(students)} records")
-        changes = defaultdict(list)
-        for d in of_field:
-            changes[excerpts(d.old, d.new)].append(d)
-        for (before, after), same in list(changes.items())[:examples]:
-            console.print(f"    OLD {before}\n    NEW {after}\n      {_where(same)}")
-        if len(changes) > examples:
-            console.print(
-                f"    and {len(changes) - examples} other changes (--examples shows more)"
-            )
-
-
-def _where(same: list[Difference]) -> str:
-    first = f"{same[0].student!a} {same[0].where}".rstrip()
-    return f"in {first}" + (f" and {len(same) - 1} more" if len(same) > 1 else "")
-
-
-def _fields(found: list[Difference]) -> set[str]:
-    return {d.field for d in found}
-
-
-def _records_by_field(found: list[Difference]) -> Counter:
-    return Counter(field for field, _ in {(d.field, d.student) for d in found})
-
-
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
