@@ -101,6 +101,7 @@ def test_changed_points_are_told_with_who_and_where(repository, capsys):
     assert "sample class: 2 submissions: 1 of 2 DIFFER" in told
     assert "tests[].points: 1 differences in 1 records" in told
     assert "OLD 4.0\n    NEW 5.0\n      in 'bob' test_a" in told
+    assert "again: 'bob' differs when graded alone as well" in told
     assert "ana" not in told
 
 

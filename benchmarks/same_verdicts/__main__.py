@@ -148,9 +148,9 @@ def _compare(section: Section, sides: Sides, options: argparse.Namespace, consol
     # No race: what one side has and the other has not, and what is meant.
     settled = {d.field for d in found if is_named(d.field, options.allow_field)}
     settled |= {"record", *one}
-    raced = _retry(section, names, old, found, settled, sides)
-    found = [d for d in found if d.field in settled or d.student not in raced]
-    outcome = Outcome(section.title, len(old), found, one, raced, tuple(options.allow_field))
+    tries = _retry(section, names, old, found, settled, sides)
+    found = [d for d in found if d.field in settled or not tries.get(d.student)]
+    outcome = Outcome(section.title, len(old), found, one, tries, tuple(options.allow_field))
     print_outcome(outcome, options.examples, console)
     return not outcome.counted
 
@@ -176,30 +176,39 @@ def _retry(
     found: list[Difference],
     settled: set[str],
     sides: Sides,
-) -> dict[str, int]:
-    """The students who differ only sometimes: the try in which both sides agreed.
+) -> dict[str, int | None]:
+    """Grade who differs alone: the try in which both sides agreed, or None. {} where many differ.
 
-    Of nobody where many differ. `settled` are the fields whose difference no try would mend.
+    `settled` are the fields whose difference no try would mend.
     """
-    differ = {d.student for d in found if d.field not in settled}
-    raced: dict[str, int] = {}
-    if len(differ) > RETRIED_AT_MOST:
-        return raced
-    for attempt in range(1, RETRIES + 1):
-        for student in sorted(differ - raced.keys()):
-            sources = sources_of(old, {student}, names)
-            pair = []
-            for side, tree in (("old", sides.old), ("new", sides.new)):
-                with tempfile.TemporaryDirectory() as folder:
-                    log = sides.place.log(f"again-{side}", section.name)
-                    with _progress(f"{tree.name}, {student!a} again", 1) as told:
-                        pair.append(
-                            sides.grading.grade(tree, section, sources, Path(folder), log, told)
-                        )
-            again = differences(*pair, section.values)
-            if all(d.field in settled for d in again):
-                raced[student] = attempt
-    return raced
+    differ = [d for d in found if d.field not in settled]
+    tries: dict[str, int | None] = {}
+    if len(students := sorted({d.student for d in differ})) > RETRIED_AT_MOST:
+        return tries
+    for student in students:
+        sources = sources_of(old, {student}, names)
+        before = [d.change for d in differ if d.student == student]
+        tries[student] = None
+        for attempt in range(1, RETRIES + 1):
+            pair = [_grade_again(side, section, sources, sides) for side in ("old", "new")]
+            again = [d.change for d in differences(*pair, section.values)]
+            again = [change for change in again if change[0] not in settled]
+            if not again:
+                tries[student] = attempt
+            if not again or again == before:  # the same once more is no race
+                break
+            before = again
+    return tries
+
+
+def _grade_again(side: str, section: Section, sources: list[str], sides: Sides) -> Records:
+    tree = sides.old if side == "old" else sides.new
+    log = sides.place.log(f"again-{side}", section.name)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _progress(f"{tree.name}, {sources!a} again", len(sources)) as told,
+    ):
+        return sides.grading.grade(tree, section, sources, Path(folder), log, told)
 
 
 @contextlib.contextmanager

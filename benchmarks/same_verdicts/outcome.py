@@ -14,7 +14,7 @@ class Outcome:
 
     Attributes:
         one: fields on one side only, with that side and the number of records.
-        raced: students who were equal when graded alone, with the try.
+        tries: of students graded again alone, the try that was equal; None where none was.
         allowed: names of fields that may differ.
     """
 
@@ -22,7 +22,7 @@ class Outcome:
     n_records: int
     found: list[Difference]
     one: dict[str, tuple[str, int]]
-    raced: dict[str, int]
+    tries: dict[str, int | None]
     allowed: tuple[str, ...]
 
     @property
@@ -45,8 +45,11 @@ def print_outcome(outcome: Outcome, examples: int, console: Console) -> None:
     meant = {(d.field, d.student) for d in outcome.found if is_named(d.field, outcome.allowed)}
     for field, n in sorted(Counter(field for field, _ in meant).items()):
         console.print(f"  allowed: {field} in {n} records", style="dim")
-    for student, attempt in outcome.raced.items():
-        console.print(f"  raced: {student!a} differed, and was equal alone (try {attempt})")
+    for student, attempt in outcome.tries.items():
+        if attempt is None:
+            console.print(f"  again: {student!a} differs when graded alone as well")
+        else:
+            console.print(f"  raced: {student!a} differed, and was equal alone (try {attempt})")
 
 
 def _print_field(field: str, found: list[Difference], examples: int, console: Console) -> None:

@@ -31,6 +31,11 @@ class Difference:
     old: Any
     new: Any
 
+    @property
+    def change(self) -> tuple[str, str, Any, Any]:
+        """What differs, whoever it is of."""
+        return self.field, self.where, self.old, self.new
+
 
 def read_records(folder: Path, places: dict[str, str]) -> Records:
     """Every record of a results folder by student; `places` are paths and the words for them."""
