@@ -192,7 +192,7 @@ def test_an_unknown_commit_is_a_sentence(repository, capsys):
 
 
 def test_a_grader_that_fails_shows_its_last_lines(repository, capsys):
-    repository.grader("sys.exit('no sandbox here')" and "print('no sandbox here'); sys.exit(2)")
+    repository.grader("print('no sandbox here'); sys.exit(2)")
     assert repository.compare() == 2
     told = capsys.readouterr().err
     assert "NEW (working tree): grading the sample class ended with 2.\n  no sandbox here" in told
@@ -246,3 +246,25 @@ def test_a_race_does_not_hide_a_lasting_difference(repository, tmp_path, capsys)
     assert "only in NEW: new (in 1 records)" in told
     assert "raced: 'bob'" in told
     assert "total" not in told
+
+
+def test_two_commits_are_compared_whatever_the_working_tree_is(repository, capsys):
+    repository.grader("points = 0")
+    assert repository.compare("HEAD") == 0
+    assert "sample class: 2 submissions: equal" in capsys.readouterr().out
+
+
+def test_a_tree_that_makes_its_sample_class_is_asked_for_it(repository, capsys):
+    repository.write(
+        "examples/__main__.py",
+        "import pathlib, sys\n"
+        "made = pathlib.Path(sys.argv[1], 'cyd')\n"
+        "made.mkdir(parents=True)\n"
+        "(made / 'points.txt').write_text('1')\n",
+    )
+    repository.git("add", ".")
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    repository.git(*who, "commit", "--quiet", "--message", "second")
+    repository.grader("points = 2")
+    assert repository.compare() == 1
+    assert "in 'cyd' test_a" in capsys.readouterr().out

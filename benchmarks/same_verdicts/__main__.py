@@ -38,7 +38,7 @@ class Sides:
 def main(arguments: list[str] | None = None, repository: Path = ROOT) -> int:
     """0 where the verdicts agree, 1 where they do not, 2 where they could not be compared."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if options.old_alone and not options.keep:
         parser.error("--old-alone without --keep would leave nothing")
     console = Console(highlight=False, markup=False, soft_wrap=True)
