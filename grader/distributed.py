@@ -405,7 +405,7 @@ def _own_digest() -> str:
     """The version number alone would not tell two checkouts apart."""
     home = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(home.rglob("*.py")):
+    for path in sorted((*home.rglob("*.py"), *home.rglob("*.toml"))):
         digest.update(f"\n{path.relative_to(home).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 

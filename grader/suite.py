@@ -165,6 +165,7 @@ def _sources() -> list[Path]:
     return [
         *sorted(PUBLIC_TESTS.glob("test_*.py")),
         *sorted((PUBLIC_TESTS / "harness").glob("*.py")),
+        *sorted((PUBLIC_TESTS / "harness").glob("*.toml")),
         *(PUBLIC_TESTS / name for name in GIVEN_FILES if (PUBLIC_TESTS / name).exists()),
         *sorted(carry.SOLUTION.glob("*.py")),
         GOLDEN_FILE,
