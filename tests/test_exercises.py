@@ -20,8 +20,9 @@ from assignment.harness.compare import Mismatch
 from assignment.harness.exercises import ANSWERS_FILE, check_answer, questions, what_is_wrong
 from assignment.harness.parts import PARTS
 from assignment.harness.plugin import whole_parts
-from assignment.harness.quantity import MAX_TEXT, SHAPE, UNITS, Unreadable, read, read_shape, shown
+from assignment.harness.quantity import MAX_TEXT, Unreadable, read, read_shape, shown
 from assignment.harness.student import NotStarted, Student
+from assignment.harness.units import SHAPE, UNITS
 from grader import exercises
 from grader.exercises import all_questions
 from grader.exercises import questions as questions_file

@@ -18,17 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from .compare import Mismatch
-from .quantity import (
-    SHAPE,
-    Quantity,
-    Unreadable,
-    looks_like_a_shape,
-    name_of,
-    read,
-    read_shape,
-    shown,
-)
+from .quantity import Quantity, Unreadable, looks_like_a_shape, read, read_shape, shown
 from .student import Student
+from .units import SHAPE, name_of
 from .words import Text, tr
 
 ANSWERS_FILE = Path(__file__).parent.parent / "golden" / "answers.json"
@@ -48,7 +40,7 @@ class Question:
     """How an answer is judged.
 
     Attributes:
-        kind: what is asked for, a key of quantity.UNITS, or quantity.SHAPE.
+        kind: what is asked for, a key of units.UNITS, or units.SHAPE.
         digits: significant digits that are asked for at least.
         exact: whether the answer is exact: then all digits that are given have to be right.
         answer: the digest of the true value.
