@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import typer
 from report_support import HIDDEN_SECRET, failed_decode, make_record, make_test
 from typer.testing import CliRunner
 from words_support import (
@@ -30,13 +31,13 @@ from assignment.harness import words as harness_words
 from assignment.harness.diagnosis import Diagnosis
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS, STUDENT_MODULES
-from grader import carry, import_words, pool, words
+from grader import carry, import_words, pool, suite, words
 from grader.bench import picture
 from grader.cli import app
 from grader.export import gradescope
 from grader.export.gradescope import results_json
 from grader.intake import _same_id
-from grader.nbgrader import cells
+from grader.nbgrader import cells, course
 from grader.nbgrader.handout import part_texts
 from grader.policy import SAME_ID, score
 from grader.policy_file import Late, Minimum, Policy
@@ -416,6 +417,22 @@ def test_a_run_speaks_to_the_submission_s_process_and_its_record(tmp_path):
     assert any(note.startswith("没有交，按未完成评分") for note in record.notes)
     titles = {test.title for test in record.tests}
     assert not any(CHINESE.search(title) for title in titles), "records keep titles in English"
+
+
+def test_help_names_the_commands_that_speak_english_only():
+    group = typer.main.get_command(app)
+    commands = {n: c for n, c in group.commands.items() if not hasattr(c, "commands")}
+    english = {n for n, c in commands.items() if "lang" not in {p.name for p in c.params}}
+    assert english == set(re.findall(r"`(\w+)`", group.epilog))
+
+
+def test_where_the_harness_goes_its_words_go():
+    """Into nbgrader's courses and into the hash of the suite; for the bundle see test_release."""
+    assignment = GRADER.parent / "assignment"
+    data = set((assignment / "harness").glob("*.toml"))
+    assert {path.stem for path in data} == {"zh", "hints"}
+    assert data <= {path for p in course.PACKAGE_PATTERNS for path in assignment.glob(p)}
+    assert data <= set(suite._sources())
 
 
 def test_collecting_tests_keeps_the_language(chinese):
