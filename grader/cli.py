@@ -34,6 +34,9 @@ EXIT_ERRORS, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
 app = typer.Typer(
     name="grader",
     help="Grade homework on attention and KV-cache decode, each submission in a sandbox.",
+    epilog="What students read is in English or Chinese, see --lang. In English only are the "
+    "grader's own errors and warnings, `doctor`, `changes`, `secret` and the words of `merge`, and "
+    "names in files that programs read.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

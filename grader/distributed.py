@@ -397,7 +397,7 @@ def versions(recipe: Any) -> dict[str, str]:
 def _own_digest() -> str:
     """The version number alone would not tell two checkouts apart."""
     digest = hashlib.sha256()
-    for path in sorted(GRADER.rglob("*.py")):
+    for path in sorted((*GRADER.rglob("*.py"), *GRADER.rglob("*.toml"))):
         digest.update(f"\n{path.relative_to(GRADER).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -16,7 +16,7 @@ from grader.export.cells import number_cell
 from grader.options import LangOption, OutOption
 from grader.policy import ClassScores, Policy, Score, read_record, score_class
 from grader.terminal import console_for_people, plain, say
-from grader.words import speak, spoken, tr
+from grader.words import speak, spoken, tr, tr_n
 
 Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]
 Match = Literal["auto", "login", "sis", "id", "name"]
@@ -48,7 +48,7 @@ def scores(
     console.print(scores_table(found))
     no_grade = sum(score.final is None for score in found)
     n, points = len(found), number_cell(found.max_points)
-    counted = tr("1 student") if n == 1 else tr("{n} students", n=n)
+    counted = tr_n(n, "1 student", "{n} students")
     line = tr("{students}, {points} points.", students=counted, points=points)
     if no_grade:
         line = tr(

@@ -15,6 +15,8 @@ TextLangOption = Annotated[
 LangOption = Annotated[
     Literal["en", "zh"] | None,
     typer.Option(
-        "--lang", help="Language of what is said, 信息的语言.", show_default="the locale's"
+        "--lang",
+        help="Language of what is said, 信息的语言; errors of the grader itself are in English.",
+        show_default="the locale's",
     ),
 ]

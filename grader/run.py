@@ -22,7 +22,7 @@ from grader.shards import Shard, manifest_of, write_manifest
 from grader.summary import Summary
 from grader.table import counts_sentence, print_class, with_progress
 from grader.terminal import console_for_people, say
-from grader.words import language, tr
+from grader.words import language, tr, tr_n
 
 _NO_SANDBOX = (
     "WARNING: no sandbox. The submissions run with all your rights: they can read and delete your "
@@ -88,8 +88,7 @@ def grade_class(
             of = tr("shard {shard} of {n}", shard=shard, n=len(whole_class))
             where = tr("{shard}, {where}", shard=of, where=where)
         if not quiet:
-            n = len(found)
-            counted = tr("1 submission") if n == 1 else tr("{n} submissions", n=n)
+            counted = tr_n(len(found), "1 submission", "{n} submissions")
             model = _model_words(grading)
             line = tr(
                 "{submissions}, {where}, {model}", submissions=counted, where=where, model=model

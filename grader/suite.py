@@ -160,6 +160,7 @@ def _sources() -> list[Path]:
     return [
         *sorted(ASSIGNMENT.glob("test_*.py")),
         *sorted((ASSIGNMENT / "harness").glob("*.py")),
+        *sorted((ASSIGNMENT / "harness").glob("*.toml")),
         *(ASSIGNMENT / name for name in GIVEN_FILES if (ASSIGNMENT / name).exists()),
         *sorted(SOLUTION.glob("*.py")),
         GOLDEN_FILE,

@@ -23,7 +23,7 @@ from assignment.harness.known_bugs import known_bugs
 from grader.record import DiagnosisRecord, PartPoints, SubmissionResult, TestResult
 from grader.summary import Summary
 from grader.terminal import WIDE, plain, say
-from grader.words import spoken, spoken_title, tr
+from grader.words import spoken, spoken_title, tr, tr_n
 
 _STATE_STYLE = {"graded": "green", "partial": "yellow", "missing": "magenta", "error": "bold red"}
 _TEST_MARK = {
@@ -142,7 +142,7 @@ def counts_sentence(summaries: Sequence[Summary]) -> str:
         if counts[state]
     )
     n, kept = len(summaries), sum(summary.kept for summary in summaries)
-    noun = tr("1 submission: ") if n == 1 else tr("{n} submissions: ", n=n)
+    noun = tr_n(n, "1 submission: ", "{n} submissions: ")
     earlier = tr(" ({n} kept from an earlier run)", n=kept) if kept else ""
     return noun + (words or tr("none finished")) + earlier + tr(".")
 

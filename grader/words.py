@@ -1,15 +1,16 @@
 """The language of what the grader says: pages, tables, notes, and titles of hidden tests.
 
 As in the homework (assignment/harness/words.py), by the English text, from a second dictionary
-beside this file, which students do not get. Records keep the messages of the run in the language
-that it spoke; what is written about them speaks its own.
+beside this file, zh.toml, which students do not get. Records keep the messages of the run in the
+language that it spoke; what is written about them speaks its own.
 """
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 from assignment.harness import words
-from assignment.harness.words import LANGUAGES, language, speak
+from assignment.harness.words import DICTIONARY_FILE, LANGUAGES, Dictionary, language, speak
 
 __all__ = [
     "LANGUAGES",
@@ -20,21 +21,12 @@ __all__ = [
     "spoken",
     "spoken_title",
     "tr",
+    "tr_n",
 ]
 
-
-def tr(english: str, /, **values: object) -> str:
-    """A message in the language spoken, its {fields} filled in as by str.format."""
-    return spoken(english).format(**values)
-
-
-def spoken(english: str) -> str:
-    """The text in the language spoken, from the grader's dictionary or the homework's."""
-    if language() == "en":
-        return english
-    from grader.words_zh import CHINESE
-
-    return CHINESE[english] if english in CHINESE else words.spoken(english)
+# The grader may say in its own words what the homework says in others.
+DICTIONARY = Dictionary(Path(__file__).with_name("zh.toml"), DICTIONARY_FILE)
+tr, tr_n, spoken = DICTIONARY.tr, DICTIONARY.tr_n, DICTIONARY.spoken
 
 
 def spoken_title(title: str) -> str:

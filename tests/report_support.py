@@ -90,7 +90,7 @@ def _member(name: str, number: int, rng: random.Random) -> SubmissionResult:
     tests = [test for part in PARTS for test in _tests(part, skill, bug, finished, rng)]
     diagnoses = ()
     if bug:
-        fact = f"Part {bug.part} equals, in 7 tests to 9e-16, {bug.summary['en']}."
+        fact = f"Part {bug.part} equals, in 7 tests to 9e-16, {bug.summary.en}."
         diagnoses = (
             DiagnosisRecord(part=bug.part, bugs=((bug.name,),), n_tests=7, error=9e-16, fact=fact),
         )

@@ -20,10 +20,12 @@ from assignment.harness.compare import Mismatch
 from assignment.harness.exercises import ANSWERS_FILE, check_answer, questions, what_is_wrong
 from assignment.harness.parts import PARTS
 from assignment.harness.plugin import whole_parts
-from assignment.harness.quantity import MAX_TEXT, SHAPE, UNITS, Unreadable, read, read_shape, shown
+from assignment.harness.quantity import MAX_TEXT, Unreadable, read, read_shape, shown
 from assignment.harness.student import NotStarted, Student
+from assignment.harness.units import SHAPE, UNITS
 from grader import exercises
 from grader.exercises import all_questions
+from grader.exercises import questions as questions_file
 from grader.nbgrader.questions import questions as questions_in_words
 from grader.skeleton import ASSIGNMENT
 
@@ -71,6 +73,12 @@ def test_questions_functions_and_tests_agree():
     sections = re.findall(r'graded\("([\d.]+)", ([\d.]+)\)', TESTS)
     assert [s for s, _ in sections] == [PART.section_of(name) for name in PART.functions]
     assert sum(float(points) for _, points in sections) == 10
+
+
+def test_data_and_values_have_the_same_names():
+    assert set(questions_file.VALUES) == set(questions_file.read_data("questions"))
+    explained = {name for values in questions_file.VALUES.values() for name, _ in values.mistakes}
+    assert explained == set(questions_file.mistakes()), "a text without a value, or the other way"
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -5,29 +5,40 @@ from __future__ import annotations
 import ast
 import json
 import re
-import string
+import tomllib
 from collections import Counter
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
-import jinja2
 import pytest
+import typer
 from report_support import HIDDEN_SECRET, failed_decode, make_record, make_test
 from typer.testing import CliRunner
+from words_support import (
+    CHINESE,
+    Said,
+    calls,
+    invented,
+    not_chinese,
+    said_in_sources,
+    said_in_templates,
+    shortened,
+    titles,
+)
 
-from assignment.harness import told, zh
+from assignment.harness import told
+from assignment.harness import words as harness_words
 from assignment.harness.diagnosis import Diagnosis
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS, STUDENT_MODULES
-from grader import carry, import_words, pool, words
+from grader import carry, import_words, pool, suite, words
 from grader.bench import picture
 from grader.cli import app
 from grader.export import gradescope
 from grader.export.gradescope import results_json
 from grader.intake import _same_id
 from grader.lateness import Late
-from grader.nbgrader import cells
+from grader.nbgrader import cells, course
 from grader.nbgrader.handout import part_texts
 from grader.policy import SAME_ID, score
 from grader.policy_file import Minimum, Policy
@@ -42,14 +53,17 @@ from grader.similar.ranking import Pair
 from grader.similar.site import write_pages
 from grader.similar.texts import Text
 from grader.suite import Suite, collect
-from grader.words_zh import CHINESE
 
 GRADER = Path(words.__file__).parent
 SOURCES = [
     path
     for path in sorted(GRADER.rglob("*.py"))
-    if path.name not in ("words.py", "words_zh.py") and "known_bugs" not in path.parts
+    if path.name != "words.py" and "known_bugs" not in path.parts
 ]
+HIDDEN = sorted((GRADER / "hidden").glob("test_*.py"))
+# The grader's own, and with the homework's.
+DICTIONARY = tomllib.loads((GRADER / "zh.toml").read_text(encoding="utf-8"))
+BOTH = words.DICTIONARY.chinese
 TEMPLATES = sorted((GRADER / "report" / "templates").glob("*.j2"))
 SCRIPTS = ("class.js",)
 # Texts that `spoken` looks up by a name.
@@ -64,7 +78,6 @@ LOOKED_UP = {
 # Verdicts on what was handed in: a student reads them. The grader's own errors, and nbgrader's, are
 # the instructor's and in English.
 SINKS = {"NothingToGrade": 0, "Refused": 0, "BudgetExhausted": 0, "WorkerTimeout": 0}
-_CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 @pytest.fixture(autouse=True)
@@ -78,80 +91,29 @@ def chinese():
     words.speak("zh")
 
 
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def calls(path: Path, *names: str) -> list[ast.Call]:
-    found = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
-    return [node for node in found if getattr(node.func, "id", "") in names and node.args]
-
-
-def in_templates() -> list[tuple[str, set[str]]]:
-    """The text of every `tr(…)` and `tr_html(…)` of the pages, and the names it is given."""
-    environment, found = jinja2.Environment(), []
-    for path in TEMPLATES:
-        parsed = environment.parse(path.read_text(encoding="utf-8"))
-        for call in parsed.find_all(jinja2.nodes.Call):
-            if getattr(call.node, "name", "") in ("tr", "tr_html"):
-                assert isinstance(call.args[0], jinja2.nodes.Const), f"{path.name}: {call.lineno}"
-                found.append((call.args[0].value, {pair.key for pair in call.kwargs}))
-    return found
-
-
-def in_sources() -> list[tuple[str, set[str]]]:
-    found = []
-    for path in SOURCES:
-        for call in calls(path, "tr"):
-            assert isinstance(call.args[0], ast.Constant), f"{path.name}:{call.lineno}: no literal"
-            given = {keyword.arg for keyword in call.keywords if keyword.arg}
-            found.append((call.args[0].value, given | fields(call.args[0].value)))
-    return found
-
-
-def in_scripts() -> set[str]:
-    return {text for name in SCRIPTS for text in said_by_script(name)}
-
-
-def fields(template: str) -> set[str]:
-    return {field for _, field, _, _ in string.Formatter().parse(template) if field}
-
-
-@cache
-def hidden_titles() -> set[str]:
-    titles = set()
-    for path in sorted((GRADER / "hidden").glob("test_*.py")):
-        tests = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)]
-        titles |= {ast.get_docstring(t).splitlines()[0].rstrip(".") for t in tests}
-    return titles
+def said() -> list[Said]:
+    return [*said_in_templates(TEMPLATES), *said_in_sources(SOURCES)]
 
 
 def every_text() -> set[str]:
-    said = {text for text, _ in (*in_templates(), *in_sources())}
-    return said | in_scripts() | hidden_titles() | LOOKED_UP
+    in_scripts = {text for name in SCRIPTS for text in said_by_script(name)}
+    return {text for text, _ in said()} | in_scripts | titles(HIDDEN) | LOOKED_UP
 
 
 def test_every_text_has_a_translation_and_none_is_left_over():
-    assert len(every_text()) > 350 and len(hidden_titles()) >= 6
-    assert sorted(every_text() - CHINESE.keys() - zh.CHINESE.keys()) == []
-    assert sorted(CHINESE.keys() - every_text()) == []
+    assert len(every_text()) > 350 and len(titles(HIDDEN)) >= 6
+    assert sorted(every_text() - BOTH.keys()) == []
+    assert sorted(DICTIONARY.keys() - every_text()) == []
 
 
 def test_a_translation_uses_what_its_text_is_given():
-    wrong = [
-        text
-        for text, given in (*in_templates(), *in_sources())
-        if text in CHINESE and fields(CHINESE[text]) - given
-    ]
-    assert wrong == []
-    lost = [text for text in CHINESE if fields(text) - fields(CHINESE[text])]
-    assert lost == [], "the Chinese text leaves something out"
+    assert invented(said(), DICTIONARY) == []
+    assert shortened(DICTIONARY, DICTIONARY) == []
 
 
 def test_elements_of_a_text_are_those_of_its_translation():
     """A page's translation may not open what it does not close, nor bring elements of its own."""
-    for english, text in CHINESE.items():
+    for english, text in DICTIONARY.items():
         elements = re.findall(r"<[^>]*>", text)
         assert not Counter(elements) - Counter(re.findall(r"<[^>]*>", english)), text
         opened = [element.strip("<>").partition(" ")[0] for element in elements]
@@ -169,8 +131,7 @@ def test_translations_are_chinese():
         "{submissions}, {where}, {model}",
     }
     signs_and_numbers |= {"{shard}, {where}", "{section} {title} ({kind})"}
-    rest = CHINESE.keys() - signs_and_numbers
-    assert [english for english in rest if not _CHINESE.search(CHINESE[english])] == []
+    assert not_chinese(DICTIONARY, signs_and_numbers) == []
 
 
 def test_pages_have_no_words_around_the_one_function():
@@ -188,8 +149,8 @@ def test_pages_have_no_words_around_the_one_function():
 
 def test_verdicts_do_not_go_around_the_one_function():
     for path in SOURCES:
-        for call in calls(path, *SINKS) if path.parent.name != "nbgrader" else ():
-            said = call.args[SINKS[call.func.id]]
+        for name, call in calls(path, *SINKS) if path.parent.name != "nbgrader" else ():
+            said = call.args[SINKS[name]]
             literals = [n.value for n in ast.walk(said) if isinstance(n, ast.Constant)]
             is_literal = isinstance(said, ast.JoinedStr | ast.Constant)
             spelled = [t for t in literals if isinstance(t, str) and re.search("[A-Za-z]", t)]
@@ -202,13 +163,7 @@ def test_verdicts_do_not_go_around_the_one_function():
 def a_title(part: int) -> str:
     """A title of the part's own tests."""
     source = next((GRADER.parent / "assignment").glob(f"test_part{part}_*.py"))
-    graded = [
-        n
-        for n in ast.walk(tree(source))
-        if isinstance(n, ast.FunctionDef)
-        and any("graded(" in ast.unparse(d) for d in n.decorator_list)
-    ]
-    return ast.get_docstring(graded[0]).splitlines()[0].rstrip(".")
+    return min(titles([source]))
 
 
 def record_of_a_class(student: str):
@@ -256,7 +211,7 @@ def english_left(html: str) -> list[str]:
     for text in (*read_out, *re.sub(r"<[^>]*>", "\n", body).splitlines()):
         unknown = [word not in SAME_WORDS for word in _WORD.findall(text)]
         in_a_row = re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", _WORD.sub(_unknown, text))
-        if in_a_row or (any(unknown) and not _CHINESE.search(text)):
+        if in_a_row or (any(unknown) and not CHINESE.search(text)):
             left.append(text.strip())
     return left
 
@@ -277,8 +232,8 @@ def test_no_english_is_left_on_a_student_s_page():
     assert english_left(page) == []
     assert '<html lang="zh-Hans">' in page and '<html lang="en">' in english
     bug = known_bugs()["position-zero"]
-    assert bug.explanation["zh"] in page and bug.summary["zh"] in page
-    assert all(hint["zh"] in page for hint in bug.hints)
+    assert bug.explanation.zh in page and bug.summary.zh in page
+    assert all(hint.zh in page for hint in bug.hints)
     assert "bob" not in page and HIDDEN_SECRET not in page
 
 
@@ -343,8 +298,8 @@ def test_gradescope_s_words_follow_the_language_and_its_keys_do_not(chinese):
     record, policy = record_of_a_class("ana"), Policy()
     told_of = results_json(record, score(record, policy), policy)
     assert {test["status"] for test in told_of["tests"]} == {"passed", "failed"}
-    assert all(_CHINESE.search(test["name"]) for test in told_of["tests"])
-    assert known_bugs()["position-zero"].summary["zh"] in told_of["output"]
+    assert all(CHINESE.search(test["name"]) for test in told_of["tests"])
+    assert known_bugs()["position-zero"].summary.zh in told_of["output"]
     assert {"隐藏", "公开"} & {tag for test in told_of["tests"] for tag in test["tags"]} == set()
 
 
@@ -367,9 +322,9 @@ def test_a_repeated_id_is_known_in_any_language(language):
 
 
 def test_the_line_that_says_where_is_known_in_any_language():
-    texts = [english for english in zh.CHINESE if "first wrong" in english]
+    texts = [english for english in harness_words.DICTIONARY.chinese if "first wrong" in english]
     assert len(texts) >= 3
-    for said in (*texts, *(zh.CHINESE[english] for english in texts)):
+    for said in (*texts, *(harness_words.DICTIONARY.chinese[english] for english in texts)):
         assert any(line.startswith(pool._WHERE) for line in said.splitlines()), said
 
 
@@ -388,16 +343,16 @@ def test_a_file_that_is_no_python_is_known_in_any_language(language):
     said = import_words.in_words("gqa.py line 8 is not valid Python: expected ':'")
     assert import_words.is_about(f"ImportError: {said}", "gqa.py")
     assert not import_words.is_about(f"ImportError: {said}", "rope.py")
-    assert bool(_CHINESE.search(said)) == (language == "zh")
+    assert bool(CHINESE.search(said)) == (language == "zh")
     assert import_words.in_words("importing my things") == "importing my things"
 
 
 def test_a_title_keeps_its_variant(chinese):
-    title = next(title for title in hidden_titles())
-    assert words.spoken_title(f"{title} (float32)") == f"{CHINESE[title]} (float32)"
+    title = next(title for title in titles(HIDDEN))
+    assert words.spoken_title(f"{title} (float32)") == f"{DICTIONARY[title]} (float32)"
     assert words.spoken_title("A made-up title (x)") == "A made-up title (x)"
     for part in PARTS:
-        assert _CHINESE.search(words.spoken_title(a_title(part.number))), part.number
+        assert CHINESE.search(words.spoken_title(a_title(part.number))), part.number
 
 
 # ----------------------------------------------------------------------------------- commands
@@ -462,7 +417,23 @@ def test_a_run_speaks_to_the_submission_s_process_and_its_record(tmp_path):
     assert "3.1 rope_frequencies 还没有实现" in messages
     assert any(note.startswith("没有交，按未完成评分") for note in record.notes)
     titles = {test.title for test in record.tests}
-    assert not any(_CHINESE.search(title) for title in titles), "records keep titles in English"
+    assert not any(CHINESE.search(title) for title in titles), "records keep titles in English"
+
+
+def test_help_names_the_commands_that_speak_english_only():
+    group = typer.main.get_command(app)
+    commands = {n: c for n, c in group.commands.items() if not hasattr(c, "commands")}
+    english = {n for n, c in commands.items() if "lang" not in {p.name for p in c.params}}
+    assert english == set(re.findall(r"`(\w+)`", group.epilog))
+
+
+def test_where_the_harness_goes_its_words_go():
+    """Into nbgrader's courses and into the hash of the suite; for the bundle see test_release."""
+    assignment = GRADER.parent / "assignment"
+    data = set((assignment / "harness").glob("*.toml"))
+    assert {path.stem for path in data} == {"zh", "hints"}
+    assert data <= {path for p in course.PACKAGE_PATTERNS for path in assignment.glob(p)}
+    assert data <= set(suite._sources())
 
 
 def test_collecting_tests_keeps_the_language(chinese):
@@ -492,7 +463,7 @@ def test_the_chinese_handout_is_cut_as_the_english_one():
         assert bool(text.closing) == bool(english[number].closing), number
         for whole in (text, english[number]):
             assert "pytest assignment/ -k" not in whole.opening, f"part {number}: of no use here"
-        assert _CHINESE.search(text.opening)
+        assert CHINESE.search(text.opening)
 
 
 def test_the_notebook_of_the_release_can_be_chinese(chinese):
@@ -501,7 +472,7 @@ def test_the_notebook_of_the_release_can_be_chinese(chinese):
     }
     cells_of = json.loads(homework_notebook(stubs))["cells"]
     texts = ["".join(cell["source"]) for cell in cells_of if cell["cell_type"] == "markdown"]
-    assert [text[:60] for text in texts if not _CHINESE.search(text)] == []
+    assert [text[:60] for text in texts if not CHINESE.search(text)] == []
     words.speak("en")
     english = json.loads(homework_notebook(stubs))["cells"]
     code = [[c["source"] for c in cs if c["cell_type"] == "code"] for cs in (cells_of, english)]
@@ -521,4 +492,4 @@ def test_nbgrader_s_notebooks_can_be_chinese(chinese):
     pairs = list(zip(spoken, first_part(), strict=True))
     assert [one.metadata for one, _ in pairs] == [other.metadata for _, other in pairs]
     texts = [one.source for one, _ in pairs if one.cell_type == "markdown" and not one.metadata]
-    assert len(texts) > 5 and [t[:60] for t in texts if not _CHINESE.search(t)] == []
+    assert len(texts) > 5 and [t[:60] for t in texts if not CHINESE.search(t)] == []

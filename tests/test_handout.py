@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from assignment.harness.parts import GIVEN_FILES, PART_BY_NUMBER, PARTS, Part
-from assignment.harness.zh import CHINESE
+from assignment.harness.words import DICTIONARY
 from grader import figures
 from grader.nbgrader.handout import part_texts
 
@@ -95,7 +95,7 @@ IN_CHINESE = Handout(
     language="zh",
     path=ASSIGNMENT / "README.zh.md",
     part_heading="## 第 {} 部分：{}",
-    titles=tuple(CHINESE[part.title] for part in PARTS),
+    titles=tuple(DICTIONARY.chinese[part.title] for part in PARTS),
     test_it="**测试：**",
     what_a_part_has=("**想法。**", "**手算**", "**任务。**", "**阅读。**"),
     rules="## 规则",

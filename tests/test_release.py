@@ -75,6 +75,7 @@ def test_it_holds_what_a_student_needs_and_nothing_else(bundled):
     for part in PARTS:
         assert any(f"/test_part{part.number}_" in name for name in inside)
     assert {"assignment/README.md", "assignment/golden/cases.safetensors"} <= inside
+    assert {f"assignment/harness/{name}.toml" for name in ("zh", "hints")} <= inside
     strange = [n for n in inside if re.search(r"\.pyc|__pycache__|/\.|secret|hidden|grader", n)]
     assert strange == []
 

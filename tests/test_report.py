@@ -130,7 +130,7 @@ def position_zero():
         6, "6.1", "Long contexts", "long", "hidden", state="failed", message=HIDDEN_SECRET
     )
     bug = known_bugs()["position-zero"]
-    fact = f"Part 4 equals, in 7 tests to 9e-16, {bug.summary['en']}."
+    fact = f"Part 4 equals, in 7 tests to 9e-16, {bug.summary.en}."
     return make_record(
         "ana",
         (public, hidden, kept, only_hidden, make_test(1, "1.1", "softmax", "softmax", "public")),
@@ -151,8 +151,8 @@ def test_a_failure_is_explained_by_the_known_bug_with_its_hints(position_zero):
     text = Page(page_of(position_zero)).text()
     bug = known_bugs()["position-zero"]
     assert position_zero.diagnoses[0].fact in text
-    assert bug.explanation["en"] in text
-    assert all(hint["en"] in text for hint in bug.hints)
+    assert bug.explanation.en in text
+    assert all(hint.en in text for hint in bug.hints)
     assert "first wrong at step 1, batch 0, token 0" in text
     assert "pytest assignment/test_part4.py::test_decode" in text
 

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import ast
 import re
-import string
 import subprocess
 import sys
-from functools import cache
+import tomllib
 from pathlib import Path
 
 import pytest
+from words_support import (
+    CHINESE,
+    Said,
+    calls,
+    invented,
+    not_chinese,
+    said_in_sources,
+    shortened,
+    titles,
+    tree,
+)
 
 from assignment.harness import words
 from assignment.harness.compare import Mismatch, check_array
-from assignment.harness.hints import PART_HINTS, hint
+from assignment.harness.hints import HINTS_FILE, hint, part_hints
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS, TORCH_PART
-from assignment.harness.zh import CHINESE
 
 ROOT = Path(__file__).parent.parent
 HARNESS = sorted((ROOT / "assignment" / "harness").glob("*.py"))
+DICTIONARY = words.DICTIONARY.chinese
 TESTS = sorted((ROOT / "assignment").glob("test_*.py"))
 
 # Functions whose text a student reads, and where among their arguments it stands.
@@ -44,31 +54,6 @@ LOOKED_UP = {"large", "small", "first", "second"}
 _CODE = re.compile(r"\w+(\(.*\))?")
 
 
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def calls(path: Path) -> list[tuple[str, ast.Call]]:
-    found = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
-    return [(getattr(node.func, "id", getattr(node.func, "attr", "")), node) for node in found]
-
-
-def translatable() -> list[tuple[str, ast.Call]]:
-    """The English text of every `tr(...)`, and the call."""
-    found = [node for path in (*HARNESS, *TESTS) for name, node in calls(path) if name == "tr"]
-    return [(node.args[0].value, node) for node in found if isinstance(node.args[0], ast.Constant)]
-
-
-def titles() -> set[str]:
-    """The first line of the docstring of each graded test."""
-    functions = [
-        n for path in TESTS for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)
-    ]
-    graded = [f for f in functions if any("graded(" in ast.unparse(d) for d in f.decorator_list)]
-    return {ast.get_docstring(f).splitlines()[0].rstrip(".") for f in graded}
-
-
 def axes() -> set[str]:
     """The names of axes: tuples called …AXES, and tuples handed to the comparing functions."""
     tuples = []
@@ -80,50 +65,71 @@ def axes() -> set[str]:
                 and "axes" in ast.unparse(target).lower()
             ):
                 tuples += [n for n in ast.walk(node) if isinstance(n, ast.Tuple)]
-        for name, node in calls(path):
-            if name in ("check_array", "check_trace"):
-                tuples += [a for a in node.args[3:] if isinstance(a, ast.Tuple)]
+        for _, node in calls(path, "check_array", "check_trace"):
+            tuples += [a for a in node.args[3:] if isinstance(a, ast.Tuple)]
     values = {e.value for t in tuples for e in t.elts if isinstance(e, ast.Constant)}
     return {f"{value} {{n}}" for value in values if isinstance(value, str)}
 
 
-def fields(template: str) -> set[str]:
-    return {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
+def said() -> list[Said]:
+    return said_in_sources((*HARNESS, *TESTS))
 
 
 def every_text() -> set[str]:
     parts = {part.title for part in (*PARTS, TORCH_PART)}
-    return {text for text, _ in translatable()} | titles() | axes() | parts | LOOKED_UP
+    return {text for text, _ in said()} | titles(TESTS) | axes() | parts | LOOKED_UP
 
 
 def test_every_message_has_a_translation():
     assert len(every_text()) > 150
-    assert sorted(every_text() - CHINESE.keys()) == []
+    assert sorted(every_text() - DICTIONARY.keys()) == []
 
 
 def test_no_translation_is_left_over():
-    assert sorted(CHINESE.keys() - every_text()) == []
+    assert sorted(DICTIONARY.keys() - every_text()) == []
 
 
 def test_a_translation_uses_what_its_message_is_given():
-    wrong = []
-    for text, call in translatable():
-        given = {keyword.arg for keyword in call.keywords if keyword.arg} | fields(text)
-        if fields(CHINESE[text]) - given:
-            wrong.append(text)
-    assert wrong == []
-    lost = [
-        text for text in every_text() if fields(text) - fields(CHINESE[text]) - {"axis", "last"}
-    ]
-    assert lost == [], "the Chinese text leaves something out"
+    assert invented(said(), DICTIONARY) == []
+    assert shortened(every_text(), DICTIONARY, may_go={"axis", "last"}) == []
 
 
 def test_translations_are_chinese():
-    plain = {"batch {n}", "token {n}", "query {n}", "key {n}", "i {n}", "j {n}", "k {n}"}
-    same = {", ": "，", "the logits": "logits", "{what} of {place}": "{what}，{place}"}
-    chinese = re.compile("[\u4e00-\u9fff]")
-    rest = {e: z for e, z in CHINESE.items() if e not in plain and same.get(e) != z}
-    assert [english for english, text in rest.items() if not chinese.search(text)] == []
+    same = {"batch {n}", "token {n}", "query {n}", "key {n}", "i {n}", "j {n}", "k {n}"}
+    assert not_chinese(DICTIONARY, same | {", ", "the logits", "{what} of {place}"}) == []
+
+
+def test_english_needs_no_dictionary():
+    """A student's run in English reads no file of words."""
+    nowhere = words.Dictionary(Path("is-not-there.toml"))
+    words.speak("en")
+    try:
+        assert nowhere.tr("{n} of 3", n=2) == "2 of 3" and nowhere.spoken("Part") == "Part"
+        words.speak("zh")
+        with pytest.raises(FileNotFoundError):
+            nowhere.spoken("Part")
+    finally:
+        words.speak(None)
+
+
+def test_the_first_file_that_has_a_text_counts(tmp_path, chinese):
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    first.write_text('"a" = "甲"', encoding="utf-8")
+    second.write_text('"a" = "A"\n"b" = "乙"', encoding="utf-8")
+    both = words.Dictionary(first, second)
+    assert [both.spoken(text) for text in "abc"] == ["甲", "乙", "c"]
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", ["0 tests", "1 test", "1.5 tests"]), ("zh", [" 0 个测试", " 1 个测试", " 1.5 个测试"])],
+)
+def test_a_number_decides_about_the_plural(language, said):
+    words.speak(language)
+    try:
+        assert [words.tr_n(n, "1 test", "{n} tests") for n in (0, 1, 1.5)] == said
+    finally:
+        words.speak(None)
 
 
 def literal_parts(node: ast.expr) -> str:
@@ -162,12 +168,7 @@ def untranslated(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", [*HARNESS, *TESTS], ids=lambda path: path.stem)
 def test_every_message_goes_through_the_one_function(path):
     assert untranslated(path) == []
-    dynamic = [n for name, n in calls(path) if name == "tr" and not literal_parts(n.args[0])]
-    assert dynamic == [], "tr is given a text that no test can look up"
-    formatted = [
-        n for name, n in calls(path) if name == "tr" and isinstance(n.args[0], ast.JoinedStr)
-    ]
-    assert formatted == [], "an f-string is filled in before it is looked up"
+    said_in_sources([path])  # and none is a text that no test can look up
 
 
 def test_a_message_around_the_function_is_found(tmp_path):
@@ -176,15 +177,20 @@ def test_a_message_around_the_function_is_found(tmp_path):
     assert untranslated(path) == ["the 0 logits"]
     code.write_text('def f(n):\n    check_array(1, 2, f"softmax(x, {n})")\n')
     assert untranslated(code) == []
+    for call in ('tr(f"{n} tests")', "tr(n)", 'tr_n(n, "1 test", n)', 'tr("{n} tests")'):
+        unread = tmp_path / f"unread-{hash(call)}.py"
+        unread.write_text(f"def f(n):\n    return {call}\n")
+        with pytest.raises(AssertionError, match=f"{unread.name}:2"):
+            said_in_sources([unread])
 
 
 def test_hints_and_bugs_are_in_both_languages():
-    chinese = re.compile("[\u4e00-\u9fff]")
-    pairs = [pair for texts in PART_HINTS.values() for pair in texts]
+    texts = [text for hints in part_hints().values() for text in hints]
     for bug in known_bugs().values():
-        pairs += [(t["en"], t["zh"]) for t in (bug.summary, bug.explanation, *bug.hints)]
-    assert set(PART_HINTS) == {part.number for part in PARTS}
-    assert [en for en, zh in pairs if not en or not chinese.search(zh)] == []
+        texts += [bug.summary, bug.explanation, *bug.hints]
+    assert set(part_hints()) == {part.number for part in PARTS}
+    assert len(tomllib.loads(HINTS_FILE.read_text(encoding="utf-8"))) == len(PARTS)
+    assert [text for text in texts if not text.en or not CHINESE.search(text.zh)] == []
 
 
 @pytest.fixture

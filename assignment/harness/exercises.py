@@ -15,20 +15,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from .compare import Mismatch
-from .quantity import (
-    SHAPE,
-    Quantity,
-    Unreadable,
-    looks_like_a_shape,
-    name_of,
-    read,
-    read_shape,
-    shown,
-)
+from .quantity import Quantity, Unreadable, looks_like_a_shape, read, read_shape, shown
 from .student import Student
-from .words import language, tr
+from .units import SHAPE, name_of
+from .words import Text, tr
 
 ANSWERS_FILE = Path(__file__).parent.parent / "golden" / "answers.json"
 
@@ -47,11 +40,11 @@ class Question:
     """How an answer is judged.
 
     Attributes:
-        kind: what is asked for, a key of quantity.UNITS, or quantity.SHAPE.
+        kind: what is asked for, a key of units.UNITS, or units.SHAPE.
         digits: significant digits that are asked for at least.
         exact: whether the answer is exact: then all digits that are given have to be right.
         answer: the digest of the true value.
-        mistakes: explanations in each language, by the digest of the value they explain.
+        mistakes: explanations, by the digest of the value they explain.
     """
 
     name: str
@@ -59,14 +52,19 @@ class Question:
     digits: int
     exact: bool
     answer: str
-    mistakes: dict[str, dict[str, str]]
+    mistakes: dict[str, Text]
 
 
 @cache
 def questions() -> dict[str, Question]:
     """All questions by the names of their functions."""
     content = json.loads(ANSWERS_FILE.read_text(encoding="utf-8"))
-    return {name: Question(name=name, **fields) for name, fields in content["questions"].items()}
+    return {name: _question(name, **fields) for name, fields in content["questions"].items()}
+
+
+def _question(name: str, mistakes: dict[str, dict[str, str]], **fields: Any) -> Question:
+    texts = {value: Text(**text) for value, text in mistakes.items()}
+    return Question(name=name, mistakes=texts, **fields)
 
 
 def digest(name: str, place: int | str) -> str:
@@ -159,7 +157,7 @@ def _not_the_answer(answer: object, why: str) -> str:
 def _explained(question: Question, found: set[str]) -> str:
     """What is known of a mistake with this result, or ""."""
     texts = [text for value, text in question.mistakes.items() if value in found]
-    return texts[0][language()] if texts else ""
+    return texts[0].spoken if texts else ""
 
 
 def _recognised(question: Question, got: Quantity) -> str:

@@ -8,20 +8,21 @@ from functools import cache
 from pathlib import Path
 
 from .diagnosis import PASSED, UNKNOWN, Seen
+from .words import Text
 
 KNOWN_BUGS_FILE = Path(__file__).parent.parent / "golden" / "known_bugs.json"
 
 
 @dataclass(frozen=True)
 class KnownBug:
-    """The texts of one bug, each in English and Chinese."""
+    """The texts of one bug."""
 
     name: str
     part: int
-    summary: dict[str, str]
-    explanation: dict[str, str]
-    hints: list[dict[str, str]]
-    cites: list[str]
+    summary: Text
+    explanation: Text
+    hints: tuple[Text, ...]
+    cites: tuple[str, ...]
 
 
 @cache
@@ -32,7 +33,17 @@ def _content() -> dict:
 @cache
 def known_bugs() -> dict[str, KnownBug]:
     """The catalogue by name."""
-    return {entry["name"]: KnownBug(**entry) for entry in _content()["bugs"]}
+    return {
+        entry["name"]: KnownBug(
+            name=entry["name"],
+            part=entry["part"],
+            summary=Text(**entry["summary"]),
+            explanation=Text(**entry["explanation"]),
+            hints=tuple(Text(**hint) for hint in entry["hints"]),
+            cites=tuple(entry["cites"]),
+        )
+        for entry in _content()["bugs"]
+    }
 
 
 class StoredSignatures:

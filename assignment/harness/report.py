@@ -9,7 +9,7 @@ from .diagnosis import Observation, diagnose, print_of
 from .known_bugs import StoredSignatures
 from .outcome import FAILED, NOT_STARTED, OUTCOME, PASSED, WAITING, Outcome
 from .parts import PART_BY_NUMBER
-from .words import pad, spoken, tr, width, wrap
+from .words import pad, spoken, tr, tr_n, width, wrap
 
 SHOWN_IN_FULL = 3
 MAX_LINES_OF_A_FAILURE = 12
@@ -134,11 +134,10 @@ class Report:
         n_alike = len(all_failures) - len(failures)
         if n_alike:
             self._line(
-                tr("\n1 more failure: the same tests on other inputs, or the same words")
-                if n_alike == 1
-                else tr(
+                tr_n(
+                    n_alike,
+                    "\n1 more failure: the same tests on other inputs, or the same words",
                     "\n{n} more failures: the same tests on other inputs, or the same words",
-                    n=n_alike,
                 )
             )
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from .diagnosis import Diagnosis
 from .known_bugs import known_bugs
-from .words import language, tr
+from .words import tr, tr_n
 
 
 def fact(diagnosis: Diagnosis) -> str:
     """The finding as a statement: what the code equals, in how many tests, and how closely."""
     texts = known_bugs()
     sets = [
-        tr(" and, in the same code, ").join(texts[name].summary[language()] for name in bugs)
+        tr(" and, in the same code, ").join(texts[name].summary.spoken for name in bugs)
         for bugs in diagnosis.alternatives
     ]
-    n_tests = diagnosis.n_tests
     # Below this, equal is all that can be said of numbers in float64.
     error = max(diagnosis.error, 1e-16)
     sentence = tr(
         "Part {part} equals, in {tests} to {error:.0e}, {what}.",
         part=diagnosis.part,
-        tests=tr("1 test") if n_tests == 1 else tr("{n} tests", n=n_tests),
+        tests=tr_n(diagnosis.n_tests, "1 test", "{n} tests"),
         error=error,
         what=tr("; or ").join(sets),
     )
@@ -34,4 +33,4 @@ def no_match(part: int) -> str:
 
 def explanation(name: str) -> str:
     """The paragraph on a known bug."""
-    return known_bugs()[name].explanation[language()]
+    return known_bugs()[name].explanation.spoken

@@ -1,7 +1,8 @@
 """The language of messages: each is written in English where it is used, with a Chinese twin.
 
 `tr("{name} changed its input {label}", name=..., label=...)` gives either. The twins stand in
-zh.py, by the English text; a test of the course sees to it that none is missing.
+zh.toml, by the English text; a test of the course sees to it that none is missing. Longer texts, as
+hints, stand in files of their own, in both languages: each is a `Text`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import locale
 import os
 import re
 import textwrap
+import tomllib
 import unicodedata
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
 
 LANGUAGES = ("en", "zh")
 # In the order in which programs look at them.
@@ -44,18 +48,57 @@ def _of_locale() -> str:
     return "zh" if name.startswith(("zh", "Chinese")) else "en"
 
 
-def tr(english: str, /, **values: object) -> str:
-    """A message in the language spoken, its {fields} filled in as by str.format."""
-    return spoken(english).format(**values)
+@dataclass(frozen=True)
+class Text:
+    """A text that stands in both languages side by side."""
+
+    en: str
+    zh: str
+
+    @property
+    def spoken(self) -> str:
+        """It in the language spoken."""
+        return {"en": self.en, "zh": self.zh}[language()]
 
 
-def spoken(english: str) -> str:
-    """The same for a text without fields that stands elsewhere: a title, the name of an axis."""
-    if language() == "en":
-        return english
-    from .zh import CHINESE  # read only where it is needed
+class Dictionary:
+    """Chinese texts by their English ones, from TOML files that are read when one is asked for.
 
-    return CHINESE.get(english, english)
+    Args:
+        files: where several have a text, the first counts.
+    """
+
+    def __init__(self, *files: Path) -> None:
+        self._files = files
+
+    @cached_property
+    def chinese(self) -> dict[str, str]:
+        """Every text of the files."""
+        found: dict[str, str] = {}
+        for file in reversed(self._files):
+            found |= tomllib.loads(file.read_text(encoding="utf-8"))
+        return found
+
+    def tr(self, english: str, /, **values: object) -> str:
+        """A message in the language spoken, its {fields} filled in as by str.format."""
+        return self.spoken(english).format(**values)
+
+    def tr_n(self, n: float, one: str, many: str, /, **values: object) -> str:
+        """The same where a number, the field {n}, decides between two English texts.
+
+        Chinese nouns have no plural: the dictionary has a twin of `many` only.
+        """
+        is_one = n == 1 and language() == "en"
+        return self.spoken(one if is_one else many).format(n=n, **values)
+
+    def spoken(self, english: str) -> str:
+        """A text without fields that stands elsewhere: a title, the name of an axis."""
+        return english if language() == "en" else self.chinese.get(english, english)
+
+
+DICTIONARY_FILE = Path(__file__).with_name("zh.toml")
+DICTIONARY = Dictionary(DICTIONARY_FILE)
+tr, tr_n, spoken = DICTIONARY.tr, DICTIONARY.tr_n, DICTIONARY.spoken
 
 
 def width(text: str) -> int:

@@ -20,7 +20,7 @@ from grader.errors import GraderError
 from grader.policy_file import Bench
 from grader.record import write_atomically
 from grader.terminal import say
-from grader.words import spoken, tr
+from grader.words import spoken, tr, tr_n
 
 FORMAT = 1
 
@@ -196,7 +196,7 @@ def _cpu() -> str:
 def title(student: str, setting: Setting, tier: str) -> str:
     """The line above everything."""
     s = setting
-    threads = tr("1 thread") if s.threads == 1 else tr("{n} threads", n=s.threads)
+    threads = tr_n(s.threads, "1 thread", "{n} threads")
     return tr(
         "{student}: {impl} on {device}, {dtype}, model {model}, {threads}, {n} repetitions; "
         "sandbox: {tier}",

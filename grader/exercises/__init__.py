@@ -6,14 +6,13 @@ in grader/nbgrader/questions.toml.
 """
 
 from .answers import ANSWERS_FILE, is_stale, table, write
-from .question import Mistake, NumericQuestion, Text
+from .question import Mistake, NumericQuestion
 from .questions import all_questions
 
 __all__ = [
     "ANSWERS_FILE",
     "Mistake",
     "NumericQuestion",
-    "Text",
     "all_questions",
     "is_stale",
     "table",

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from grader.known_bugs.bug import Text
+from assignment.harness.words import Text
 
 Shape = tuple[int, int]
+
+
+class Values(NamedTuple):
+    """What is computed for one question.
+
+    Attributes:
+        true: in the kind's base unit (bytes, FLOPs, 1), or rows and columns.
+        mistakes: names in mistakes.toml, and the wrong values they give.
+    """
+
+    true: float | Shape
+    mistakes: Sequence[tuple[str, float | Shape]]
 
 
 @dataclass(frozen=True)
@@ -19,15 +33,11 @@ class Mistake:
 
 @dataclass(frozen=True)
 class NumericQuestion:
-    """One function of part 11.
+    """One function of part 11: an entry of questions.toml, which says what the fields mean.
 
     Attributes:
         name: of the function, as in "l2_1_parameters".
-        kind: what is asked for, a key of assignment.harness.quantity.UNITS, or SHAPE.
-        value: true value in the kind's base unit (bytes, FLOPs, 1), or rows and columns.
-        printed: the answer as the course document prints it; it has to be accepted.
-        digits: significant digits that are asked for at least.
-        exact: all digits that are given have to be right; else an error of 1e-3 is none.
+        value: the true value, see Values.
     """
 
     name: str

@@ -1,15 +1,39 @@
-"""Every question, in the order of the functions of part 11."""
+"""Every question: what is asked stands in questions.toml, its values the reference computes."""
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
+from pathlib import Path
+from typing import Any
 
-from .day3 import QUESTIONS as DAY_3
-from .lecture2 import QUESTIONS as LECTURE_2
-from .question import NumericQuestion
+from assignment.harness.words import Text
+
+from . import day3, lecture2
+from .question import Mistake, NumericQuestion, Values
+
+VALUES: dict[str, Values] = lecture2.VALUES | day3.VALUES
 
 
 @cache
 def all_questions() -> tuple[NumericQuestion, ...]:
-    """Lecture 2's, then Day 3's."""
-    return (*LECTURE_2, *DAY_3)
+    """Lecture 2's, then Day 3's, in the order of the functions of part 11."""
+    return tuple(_question(name, **fields) for name, fields in read_data("questions").items())
+
+
+@cache
+def mistakes() -> dict[str, Text]:
+    """What each mistake is told, by name."""
+    return {name: Text(**texts) for name, texts in read_data("mistakes").items()}
+
+
+def read_data(name: str) -> dict[str, dict[str, Any]]:
+    """The tables of questions.toml or mistakes.toml."""
+    file = Path(__file__).with_name(f"{name}.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _question(name: str, **fields: Any) -> NumericQuestion:
+    true, wrong = VALUES[name]
+    explained = tuple(Mistake(value, mistakes()[mistake]) for mistake, value in wrong)
+    return NumericQuestion(name=name, value=true, mistakes=explained, **fields)

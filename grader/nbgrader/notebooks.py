@@ -14,8 +14,9 @@ from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from assignment.harness.parts import PART_BY_NUMBER, PARTS, STUDENT_MODULES, Part
+from assignment.harness.words import Text
 from grader.skeleton import BEGIN, END, SOLUTION
-from grader.words import language, spoken, spoken_title, tr
+from grader.words import language, spoken, spoken_title, tr, tr_n
 
 from .cells import GradeCell, grade_cells, notebook_name, solution_id
 from .handout import PartText, part_texts
@@ -28,8 +29,8 @@ _RULER = re.compile(r"\n*# --- Part .*\n*")
 # Tests that call a function further down than the one they grade stand behind that one.
 STANDS_BEHIND = {"test_rollback": "decode_step"}
 
-WELCOME = {
-    "en": """\
+WELCOME = Text(
+    en="""\
 # {title}
 
 Write your code where it says `YOUR CODE HERE`, and run the cells from top to bottom. Behind each
@@ -47,7 +48,7 @@ function stand its tests: a cell that prints nothing has passed. Save before you
 Docstrings cite the course documents: **L2** is *Lecture 2 · Transformer*, **D3** is *Day 3 ·
 Self-attention*. You need Python 3.11 or newer and `pip install numpy pytest hypothesis`.
 """,
-    "zh": """\
+    zh="""\
 # {title}
 
 在写着 `YOUR CODE HERE` 的地方写你的代码，从上到下运行各个单元。每个函数后面就是它的测试：
@@ -64,11 +65,11 @@ docstring 里引用的课程讲义：**L2** 是 *Lecture 2 · Transformer*，
 **D3** 是 *Day 3 · Self-attention*。
 需要 Python 3.11 或更新的版本，以及 `pip install numpy pytest hypothesis`。
 """,
-}
-ANSWER_IN_WORDS = {
-    "en": "## In your own words\n\nA person reads these. Three sentences are often enough.",
-    "zh": "## 用自己的话回答\n\n这几题由人来看。通常三句话就够了。",
-}
+)
+ANSWER_IN_WORDS = Text(
+    en="## In your own words\n\nA person reads these. Three sentences are often enough.",
+    zh="## 用自己的话回答\n\n这几题由人来看。通常三句话就够了。",
+)
 
 
 def make_notebooks() -> dict[str, NotebookNode]:
@@ -93,7 +94,7 @@ def to_text(notebook: NotebookNode) -> str:
 def _notebook(part: Part, text: PartText, tests: list[GradeCell]) -> NotebookNode:
     imports, functions = _split_module(part.module)
     cells = [
-        _text("welcome", WELCOME[language()].format(title=_title(part))),
+        _text("welcome", WELCOME.spoken.format(title=_title(part))),
         _code("imports", imports),
         _code(
             "setup",
@@ -111,7 +112,7 @@ def _notebook(part: Part, text: PartText, tests: list[GradeCell]) -> NotebookNod
     cells.append(_text("mistakes", text.closing))
     asked = [question for question in questions() if question.part == part.number]
     if asked:
-        cells.append(_text("questions", ANSWER_IN_WORDS[language()]))
+        cells.append(_text("questions", ANSWER_IN_WORDS.spoken))
     for question in asked:
         cells += _question(question)
     metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
@@ -136,7 +137,7 @@ def _graded_function(cell: GradeCell, part: Part) -> str:
 
 def _test(cell: GradeCell) -> NotebookNode:
     """The hidden line puts the instructor's `check` in place of the student's."""
-    points = tr("1 point") if cell.points == 1 else tr("{n:g} points", n=cell.points)
+    points = tr_n(cell.points, "1 point", "{n:g} points")
     title = spoken_title(cell.title)
     arguments = ", ".join(f'"{word}"' for word in (cell.test, cell.variant) if word)
     hidden = (

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from assignment.harness.parts import PARTS, STUDENT_MODULES, Part
+from assignment.harness.words import Text
 from grader.intake import PACKAGE
 from grader.nbgrader.handout import PartText, part_texts
 from grader.words import language, spoken, tr
@@ -19,8 +20,8 @@ _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-_TITLE = {
-    "en": """\
+_TITLE = Text(
+    en="""\
 # Attention and KV-cache decode
 
 Start Jupyter in the folder that holds this notebook and `assignment/`. Write each function in its
@@ -29,7 +30,7 @@ runs its tests on what you wrote. Restart the kernel and run all cells before yo
 
 The same homework, without a notebook, is `assignment/README.md` and the files beside it. Hand in
 one of the two: where `.py` files of the homework are handed in as well, those are graded.""",
-    "zh": """\
+    zh="""\
 # 注意力与 KV cache decode
 
 在放着这个 notebook 和 `assignment/` 的文件夹里启动 Jupyter。每个函数写在它的单元里，换掉
@@ -38,7 +39,7 @@ one of the two: where `.py` files of the homework are handed in as well, those a
 
 不用 notebook 的同一份作业是 `assignment/README.zh.md` 和它旁边的文件。两样里交一样：
 如果作业的 `.py` 文件也一起交了，评的是那些文件。""",
-}
+)
 
 
 def homework_notebook(modules: Mapping[str, str]) -> bytes:
@@ -50,7 +51,7 @@ def homework_notebook(modules: Mapping[str, str]) -> bytes:
         ValueError: a listed function is not defined in its module.
     """
     imports, functions = _split(modules)
-    cells = [_markdown("title", _TITLE[language()]), _code("imports", imports)]
+    cells = [_markdown("title", _TITLE.spoken), _code("imports", imports)]
     texts = part_texts(language())
     for part in PARTS:
         cells += _cells_of(part, texts[part.number], functions)

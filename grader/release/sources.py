@@ -17,6 +17,7 @@ PATTERNS = (
     "conftest.py",
     "test_*.py",  # the same that the grader takes for its public tests
     "harness/*.py",
+    "harness/*.toml",
     "golden/*.safetensors",
     "golden/*.json",
     "figures/*.svg",

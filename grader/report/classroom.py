@@ -14,7 +14,7 @@ from grader.report.names import page_name
 from grader.report.pages import render
 from grader.report.plots import Histogram, histogram
 from grader.report.text import as_json, case_of, seconds, without_paths, words_of_script
-from grader.words import language, spoken, spoken_title, tr
+from grader.words import spoken, spoken_title, tr, tr_n
 
 N_BINS = 20
 N_HARDEST = 10
@@ -312,7 +312,7 @@ def _bug_name(found: DiagnosisRecord) -> str:
 def _summary(name: str) -> str:
     """What the bug does, if it is one and in the catalogue."""
     bug = known_bugs().get(name)
-    return bug.summary[language()] if bug else ""
+    return bug.summary.spoken if bug else ""
 
 
 def _cell(test: TestResult) -> str:
@@ -392,7 +392,7 @@ def _late_in_words(policy: Policy) -> list[tuple[str, str]]:
         moment = f"{late.at('drop_dead'):%Y-%m-%d %H:%M}"
         rules.append((tr("Last date"), tr("From {moment} UTC on, 0.", moment=moment)))
     if n := len(policy.due_of):
-        has = tr("1 student has one.") if n == 1 else tr("{n} students have one.", n=n)
+        has = tr_n(n, "1 student has one.", "{n} students have one.")
         rules.append((tr("Extensions"), has))
     return rules
 

@@ -8,7 +8,7 @@ import typer
 from grader.options import LangOption
 from grader.policy_file import Policy
 from grader.terminal import console_for_people, say
-from grader.words import speak, tr
+from grader.words import speak, tr, tr_n
 
 
 def report(
@@ -33,10 +33,12 @@ def report(
     console = console_for_people()
     for problem in site.problems:
         say(console, problem)
-    n = site.n_errors
-    if n == 1:
-        say(console, tr("1 submission has the state 'error'; run `grader run` again."))
-    elif n:
-        say(console, tr("{n} submissions have the state 'error'; run `grader run` again.", n=n))
-    counted = tr("1 student") if site.n_students == 1 else tr("{n} students", n=site.n_students)
-    say(console, tr("{students}: open {page}", students=counted, page=site.index))
+    if n := site.n_errors:
+        failed = tr_n(
+            n,
+            "1 submission has the state 'error'; run `grader run` again.",
+            "{n} submissions have the state 'error'; run `grader run` again.",
+        )
+        say(console, failed)
+    students = tr_n(site.n_students, "1 student", "{n} students")
+    say(console, tr("{students}: open {page}", students=students, page=site.index))

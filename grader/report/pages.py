@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from grader.errors import GraderError
 from grader.report import text
-from grader.words import language_tag, spoken, tr
+from grader.words import language_tag, spoken, tr, tr_n
 
 _HERE = Path(__file__).parent
 
@@ -40,6 +40,7 @@ def _environment() -> Any:
     # Functions, not filters: a filter on a constant is computed once, in one language.
     environment.globals |= {
         "tr": tr,
+        "tr_n": tr_n,
         "tr_html": _with_marks,
         "spoken": spoken,
         "language_tag": language_tag,
