@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .bug import Bug
 
-_OWN = {"__init__", "__main__", "bug", "catalogue", "variant"}
+_OWN = {"__init__", "__main__", "bug", "catalogue", "patch", "variant"}
 
 
 @cache
