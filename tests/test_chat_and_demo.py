@@ -112,12 +112,14 @@ def test_the_demo_prints_a_missing_result_as_a_disagreement(tmp_path, monkeypatc
     assert lines["correct-loops"].startswith("✗") and "no result" in lines["correct-loops"]
 
 
-def test_the_demos_two_texts_part_ways(model):
+def test_the_demos_two_texts_part_ways(model, sample_class):
     try:
         choose_sandbox("auto")
     except SandboxUnavailable as problem:
         pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
-    right, wrong = (demo._text_of(name, model, "auto") for name in demo.SIDE_BY_SIDE)
+    right, wrong = (
+        demo._text_of(sample_class / name, model, "auto") for name in demo.SIDE_BY_SIDE
+    )
     assert "nestled between a great oak and a great eagle" in right
     # The first token comes from the prefill, which is right in both (L2 §5.3).
     assert right.split()[0] == wrong.split()[0] == "nestled"
