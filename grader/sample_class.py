@@ -1,4 +1,4 @@
-"""The sample class: correct submissions as files, wrong ones made of these by examples/class.toml."""
+"""The sample class: its correct submissions are files, the wrong ones are made of them."""
 
 from __future__ import annotations
 

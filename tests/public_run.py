@@ -62,7 +62,7 @@ class PublicPoints:
 
 
 def put_to_the_tests(folder: Path, package: str, left_out: str = "") -> PublicPoints:
-    """Called in the process for it: the public tests, but for one file, on a package in `folder`."""
+    """The points of a package in `folder` without one file of tests; called in another process."""
     sys.path.insert(0, str(folder))
     session = Session(package)
     arguments = ["--noconftest", "-c/dev/null", "-pno:cacheprovider", "-pno:terminal"]

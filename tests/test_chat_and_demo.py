@@ -117,9 +117,7 @@ def test_the_demos_two_texts_part_ways(model, sample_class):
         choose_sandbox("auto")
     except SandboxUnavailable as problem:
         pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
-    right, wrong = (
-        demo._text_of(sample_class / name, model, "auto") for name in demo.SIDE_BY_SIDE
-    )
+    right, wrong = (demo._text_of(sample_class / name, model, "auto") for name in demo.SIDE_BY_SIDE)
     assert "nestled between a great oak and a great eagle" in right
     # The first token comes from the prefill, which is right in both (L2 §5.3).
     assert right.split()[0] == wrong.split()[0] == "nestled"

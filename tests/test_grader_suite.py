@@ -107,9 +107,7 @@ def test_no_hidden_case_is_left_behind(results):
     assert [p.name for p in results.iterdir() if p.name.startswith(".scratch")] == []
 
 
-def test_a_regrade_gives_the_same_result(
-    sample_class, results, secret, tmp_path
-):
+def test_a_regrade_gives_the_same_result(sample_class, results, secret, tmp_path):
     source = sample_class / "bug-scale-missing"
     grade_class([source], tmp_path, secret_file=secret, real_model=False, quiet=True)
     again, before = (result_of(folder, source.name) for folder in (tmp_path, results))

@@ -15,7 +15,6 @@ from grader.sandbox.interpreter import interpreter_view
 from grader.sandbox.portable import Portable
 from grader.suite import Suite, run_suite
 
-
 needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can be another user")
 
 
