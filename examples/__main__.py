@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
         return 0 if arguments in (["-h"], ["--help"]) else 2
     try:
         folder = write_class(Path(arguments[0]))
-    except GraderError as problem:
+    except (GraderError, OSError) as problem:
         print(problem, file=sys.stderr)
         return 2
     print(f"{len(list(folder.iterdir()))} submissions in {folder}")

@@ -13,7 +13,14 @@ from assignment.harness.parts import STUDENT_MODULES
 
 from .errors import GraderError
 from .known_bugs.catalogue import bug_named
-from .known_bugs.patch import WHOLE_MODULE, Change, PatchProblem, apply_change, patched_modules
+from .known_bugs.patch import (
+    WHOLE_MODULE,
+    Change,
+    Patch,
+    PatchProblem,
+    apply_change,
+    patched_modules,
+)
 
 ROOT = Path(__file__).parent.parent
 STUBS = ROOT / "assignment"
@@ -105,25 +112,32 @@ def make_submission(name: str, recipe: Recipe, folder: Path) -> Path:
     files = _files_of(name, recipe)
     submission = folder / name
     submission.mkdir(parents=True)
-    for file, text in files.items():
-        (submission / file).write_text(text, encoding="utf-8")
+    _write(files, submission)
+    if recipe.bug:
+        _put_in(_known_bug(name, recipe.bug), submission)
     return submission
 
 
-def _files_of(name: str, recipe: Recipe) -> dict[str, str]:
-    """The texts of a submission by file name."""
-    base = STUBS if recipe.base == FROM_STUBS else _correct(name, recipe.base)
-    files = _stubs() if recipe.base == FROM_STUBS else _modules(base)
+def _write(files: dict[str, str], folder: Path) -> None:
+    for file, text in files.items():
+        (folder / file).write_text(text, encoding="utf-8")
+
+
+def _put_in(bug: Patch, submission: Path) -> None:
     try:
-        if recipe.bug:
-            changed = patched_modules(_known_bug(name, recipe.bug), base)
-            files |= {f"{module}.py": text for module, text in changed.items()}
-        for edit in recipe.edit:
-            files[edit.file] = _edited(name, files, edit)
+        changed = patched_modules(bug, submission)
     except PatchProblem as problem:
-        raise GraderError(f"{name}: {problem}") from None
+        raise GraderError(str(problem)) from None
+    _write({f"{module}.py": text for module, text in changed.items()}, submission)
+
+
+def _files_of(name: str, recipe: Recipe) -> dict[str, str]:
+    """The texts of a submission by file name, before a known bug is put in."""
+    files = _stubs() if recipe.base == FROM_STUBS else _correct(name, recipe.base)
+    for edit in recipe.edit:
+        files[edit.file] = _edited(name, files, edit)
     for style, wanted in recipe.take.items():
-        own = _modules(_correct(name, style))
+        own = _correct(name, style)
         files |= {file: _one_of(own, file, f"{name}: {style}") for file in wanted}
     return files
 
@@ -133,10 +147,10 @@ def _edited(name: str, files: dict[str, str], edit: Edit) -> str:
     try:
         return apply_change(text, edit)
     except PatchProblem as problem:
-        raise PatchProblem(f"{edit.file}: {problem}") from None
+        raise GraderError(f"{name}: {edit.file}: {problem}") from None
 
 
-def _known_bug(name: str, bug: str):
+def _known_bug(name: str, bug: str) -> Patch:
     try:
         return bug_named(bug)
     except KeyError:
@@ -145,24 +159,23 @@ def _known_bug(name: str, bug: str):
         ) from None
 
 
-def _correct(name: str, style: str) -> Path | zipfile.Path:
-    """The folder of a correct submission, in an archive too."""
+def _correct(name: str, style: str) -> dict[str, str]:
+    """The modules of a correct submission by file name, from its folder or archive."""
     styles = {path.stem: path for path in _kept()}
     if style not in styles or styles[style].suffix == ".ipynb":
         raise GraderError(f"{name}: there is no correct submission {style!r} in {KEPT}.")
-    path = styles[style]
-    return path if path.is_dir() else next(zipfile.Path(path).iterdir())
+    if styles[style].is_dir():
+        files = sorted(styles[style].glob("*.py"))
+        return {file.name: file.read_text(encoding="utf-8") for file in files}
+    with zipfile.ZipFile(styles[style]) as archive:
+        members = [member for member in archive.namelist() if member.endswith(".py")]
+        return {Path(member).name: archive.read(member).decode() for member in members}
 
 
 def _kept() -> list[Path]:
     if not KEPT.is_dir():
         raise GraderError(f"{KEPT} is not there: work in a clone of the project.")
     return sorted(path for path in KEPT.iterdir() if not path.name.startswith("."))
-
-
-def _modules(folder: Path | zipfile.Path) -> dict[str, str]:
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return {f.name: f.read_text(encoding="utf-8") for f in files if f.name.endswith(".py")}
 
 
 def _stubs() -> dict[str, str]:

@@ -29,7 +29,6 @@ VARIANTS = sorted(path.name for path in CORPUS.iterdir() if any(path.glob("*.py"
 NOTEBOOK = "notebook"
 # Names the package `assignment`, as only a student's own folder and the grader's are called.
 NAMES_THE_PACKAGE = "absolute_imports"
-ALONE = (NOTEBOOK, NAMES_THE_PACKAGE)
 
 BROKEN = "broken"
 BREAKS = ("rope_complex", "rope.py", "np.exp(1j *", "np.exp(-1j *")
@@ -53,10 +52,10 @@ def solution_files() -> dict[str, str]:
 Team = tuple[str, ...]
 
 
-def teams() -> list[Team]:
-    """The variants in groups that write no file of the same name."""
+def teams(*left_out: str) -> list[Team]:
+    """The variants in groups that write no file of the same name, but for those left out."""
     found: list[tuple[list[str], set[str]]] = []
-    for variant in (name for name in VARIANTS if name not in ALONE):
+    for variant in (name for name in VARIANTS if name not in left_out):
         files = set(own_files(variant))
         fitting = next((team for team in found if not team[1] & files), None)
         if fitting is None:
@@ -145,7 +144,8 @@ def public(tmp_path_factory):
             write_package(files, folder / package)
             return run(folder, package)
 
-        started = {team: start(team) for team in [*teams(), (NOTEBOOK,), (BROKEN,)]}
+        class_ = [*teams(NOTEBOOK, NAMES_THE_PACKAGE), (NOTEBOOK,), (BROKEN,)]
+        started = {team: start(team) for team in class_}
 
         def points_of(name: str) -> PublicPoints:
             (team,) = (team for team in started if name in team)
@@ -205,7 +205,7 @@ def graded(tmp_path_factory):
     except SandboxUnavailable as problem:
         pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
     folder = tmp_path_factory.mktemp("class")
-    records = grade([*teams(), *((name,) for name in (*ALONE, BROKEN))], folder / "teams")
+    records = grade([*teams(NOTEBOOK), (NOTEBOOK,), (BROKEN,)], folder / "teams")
     suspects = [team for team in records if len(team) > 1 and not is_clean(records[team])]
     records |= grade([(name,) for team in suspects for name in team], folder / "alone")
     return {name: record for team, record in records.items() for name in team}

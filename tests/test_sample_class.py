@@ -140,7 +140,7 @@ def test_what_cannot_be_made_is_said_by_name(text, said, tmp_path):
 
 def test_a_bug_that_does_not_fit_the_style_is_said_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr(maker, "bug_named", lambda name: a_bug("not there"))
-    with pytest.raises(GraderError, match=r"mine: turned does not fit correct-loops/rope\.py"):
+    with pytest.raises(GraderError, match=r"turned does not fit mine/rope\.py"):
         made("[mine]\nfrom = 'correct-loops'\nbug = 'turned'", tmp_path)
 
 
