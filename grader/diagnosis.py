@@ -104,7 +104,7 @@ class LiveSignatures:
         put_in: tuple[str, ...] = ()
         while put_in != bugs:
             called = self._calls(test, put_in)
-            met = tuple(n for n in bugs if n in put_in or bug_named(n).is_met_by(called))
+            met = tuple(n for n in bugs if n in put_in or bug_named(n).places & called)
             if met == put_in:
                 break
             put_in = met

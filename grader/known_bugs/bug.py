@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -73,11 +73,11 @@ class Bug(BaseModel):
         before = self.base.change if self.base else ()
         return {self.module: before + self.change}
 
-    def is_met_by(self, called: Iterable[str]) -> bool:
-        """Whether one of these functions, as in "kv_cache.prefill", is another one by the bug."""
-        places = [
+    @property
+    def places(self) -> frozenset[str]:
+        """What is another than in the solution, as in "kv_cache.prefill" or "kv_cache.KVCache"."""
+        return frozenset(
             module if change.where == WHOLE_MODULE else f"{module}.{change.where}"
             for module, changes in self.changes.items()
             for change in changes
-        ]
-        return any(f"{name}.".startswith(f"{place}.") for name in called for place in places)
+        )

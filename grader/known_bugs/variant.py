@@ -94,7 +94,10 @@ def make_variant(bugs: Iterable[Bug]) -> Variant:
 
 @contextmanager
 def noting_calls() -> Iterator[set[str]]:
-    """Fills a set with the functions of variants that are called: "kv_cache.KVCache.append"."""
+    """In the end, the functions of variants that were called, and what they lie in.
+
+    As in "kv_cache.KVCache.append", "kv_cache.KVCache" and "kv_cache".
+    """
     called: set[str] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -107,6 +110,8 @@ def noting_calls() -> Iterator[set[str]]:
         yield called
     finally:
         sys.setprofile(None)
+        for name in tuple(called):
+            called.update(itertools.accumulate(name.split("."), "{}.{}".format))
 
 
 def _texts_with(bugs: tuple[Bug, ...]) -> dict[str, str]:
