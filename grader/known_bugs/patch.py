@@ -26,7 +26,7 @@ class Change(BaseModel):
         where: where the old text stands, `in` in a file: a function ("prefill"), a class
             ("KVCache"), a method ("KVCache.append"), or "module" for all of it.
         old: what stands there exactly once; several lines with their indentation.
-        new: what is put in its place.
+        new: what is put in its place; where it is empty, a line left empty goes with the old text.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -61,7 +61,7 @@ def apply_change(source: str, change: Change) -> str:
         found = f"{times} times" if times else "nowhere"
         place = "the module" if change.where == WHOLE_MODULE else change.where
         raise PatchProblem(f"to be found once in {place}, is there {found}: {change.old.strip()!r}")
-    return before + target.replace(change.old, change.new) + after
+    return before + _replaced(target, change) + after
 
 
 def apply_changes(source: str, changes: Iterable[Change]) -> str:
@@ -93,6 +93,15 @@ def patched_modules(patch: Patch, folder: Path) -> dict[str, str]:
     return texts
 
 
+def _replaced(target: str, change: Change) -> str:
+    changed = target.replace(change.old, change.new)
+    if change.new or change.old.endswith("\n"):
+        return changed
+    at = target.index(change.old)
+    start, end = changed.rfind("\n", 0, at) + 1, changed.find("\n", at) + 1
+    return changed if changed[start:end].strip() else changed[:start] + changed[end:]
+
+
 def _span_of(source: str, where: str) -> tuple[int, int]:
     """Where a function, class or method begins and ends in the source: whole lines."""
     if where == WHOLE_MODULE:
@@ -100,7 +109,7 @@ def _span_of(source: str, where: str) -> tuple[int, int]:
     node: ast.AST = _parsed(source, "the text")
     for name in where.split("."):
         node = _member(node, name, where)
-    lines = source.splitlines(keepends=True)
+    lines = [f"{line}\n" for line in source.split("\n")]
     start = sum(map(len, lines[: node.lineno - 1]))
     return start, start + sum(map(len, lines[node.lineno - 1 : node.end_lineno]))
 
