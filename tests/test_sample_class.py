@@ -1,18 +1,15 @@
 """The wrong submissions are made as examples/class.toml says, or it is said what is wrong there."""
 
-import re
 import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from grader import sample_class as maker
 from grader.errors import GraderError
-from grader.known_bugs.patch import Change
 
 ROOT = Path(__file__).parent.parent
 EXPECTED = tomllib.loads((ROOT / "examples" / "expected.toml").read_text(encoding="utf-8"))
@@ -89,17 +86,11 @@ def test_an_edit_may_name_the_function(tmp_path):
     assert own["gqa.py"].count("raise ValueError") == 1
 
 
-def a_bug(old: str) -> SimpleNamespace:
-    change = Change(where="apply_rope", old=old, new="wrong")
-    return SimpleNamespace(name="turned", changes={"rope": (change,)})
-
-
-def test_a_known_bug_is_put_into_a_style(tmp_path, monkeypatch):
-    style = texts(maker.KEPT / "correct-float32")
-    line = re.search(r"def apply_rope.*\n +(.*)\n", style["rope.py"])[1]
-    monkeypatch.setattr(maker, "bug_named", lambda name: {"turned": a_bug(line)}[name])
-    own = texts(made("[mine]\nfrom = 'correct-float32'\nbug = 'turned'", tmp_path))
-    assert own == style | {"rope.py": style["rope.py"].replace(line, "wrong")}
+def test_a_known_bug_is_put_into_a_style(tmp_path):
+    style = texts(maker.KEPT / "correct-preallocated")
+    own = texts(made("[mine]\nfrom = 'correct-preallocated'\nbug = 'scale-missing'", tmp_path))
+    unscaled = style["attention.py"].replace("q = q / math.sqrt(q.shape[-1])", "q = q")
+    assert own == style | {"attention.py": unscaled} != style
 
 
 @pytest.mark.parametrize(
@@ -138,10 +129,9 @@ def test_what_cannot_be_made_is_said_by_name(text, said, tmp_path):
         made(text, tmp_path)
 
 
-def test_a_bug_that_does_not_fit_the_style_is_said_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(maker, "bug_named", lambda name: a_bug("not there"))
-    with pytest.raises(GraderError, match=r"turned does not fit mine/rope\.py"):
-        made("[mine]\nfrom = 'correct-loops'\nbug = 'turned'", tmp_path)
+def test_a_bug_that_does_not_fit_the_style_is_said_by_name(tmp_path):
+    with pytest.raises(GraderError, match=r"scale-missing does not fit mine/attention\.py"):
+        made("[mine]\nfrom = 'correct-einsum'\nbug = 'scale-missing'", tmp_path)
 
 
 def test_a_missing_file_is_said(tmp_path):
