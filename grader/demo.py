@@ -18,11 +18,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from grader.places import EXAMPLES
 from reference_model import smollm2
 
 from .errors import GraderError
 from .intake import Course, find_submissions, prepare
+from .places import EXAMPLES
 from .policy_file import Policy
 from .real_model import MAPPED_NAME
 from .real_text import PROMPT, greedy
@@ -30,11 +30,11 @@ from .record import SubmissionResult, read_record
 from .remote import RemoteStudent, SubmissionProblem
 from .report.site import build_report
 from .run import grade_class
+from .sample_class import write_class
 from .sandbox import Limits, SandboxUnavailable, choose_sandbox
 from .seeds import load_secret
 from .terminal import console_for_people, plain
 
-CLASS = EXAMPLES / "submissions"
 RESULTS, REPORT = Path("results"), Path("report")
 
 N_TOKENS = 40
@@ -53,16 +53,15 @@ def main() -> int:
 
 
 def _demo(console: Console) -> int:
-    if not CLASS.is_dir():
-        raise GraderError("The sample class is not here: run the demo from a clone of the project.")
-    model = _real_model(console)
-    sandbox = _sandbox(console)
-    console.rule("Grading the sample class")
     with tempfile.TemporaryDirectory() as folder:
+        class_folder = write_class(Path(folder) / "class")
+        model = _real_model(console)
+        sandbox = _sandbox(console)
+        console.rule("Grading the sample class")
         secret = Path(folder) / "secret.hex"
         load_secret(secret)  # the demo's own, made without a word: these results are no grades
         grade_class(
-            [CLASS],
+            [class_folder],
             out=RESULTS,
             sandbox=sandbox,
             regrade=True,
@@ -70,14 +69,15 @@ def _demo(console: Console) -> int:
             real_model=model is not None,
             console=console,
         )
-    all_as_expected = _print_verdicts(console)
-    if model is not None:
-        _print_texts(model, sandbox, console)
+        all_as_expected = _print_verdicts(console)
+        if model is not None:
+            _print_texts(class_folder, model, sandbox, console)
     console.rule()
     site = build_report(RESULTS, REPORT, Policy.load())
     console.print(f"The class in a browser: {site.index.resolve()}", soft_wrap=True)
     console.print(f"Results, one JSON file a submission: {RESULTS.resolve()}", soft_wrap=True)
     console.print("One of them in full: .venv/bin/grader show bug-position-zero")
+    console.print("The submissions to read: .venv/bin/python -m examples FOLDER")
     return 0 if all_as_expected else 1
 
 
@@ -154,11 +154,11 @@ def _in_words(parts: set[int]) -> str:
     return f"loses in {numbers}" if parts else "full marks"
 
 
-def _print_texts(model: Path, sandbox: str, console: Console) -> None:
+def _print_texts(class_folder: Path, model: Path, sandbox: str, console: Console) -> None:
     """What two submissions make of the same prompt. The second raises no error, ever."""
     console.rule(f'Greedy text after "{PROMPT}"')
     panels = [
-        Panel(Text(plain(_text_of(name, model, sandbox))), title=name, width=58)
+        Panel(Text(plain(_text_of(class_folder / name, model, sandbox))), title=name, width=58)
         for name in SIDE_BY_SIDE
     ]
     console.print(Columns(panels))
@@ -168,7 +168,7 @@ def _print_texts(model: Path, sandbox: str, console: Console) -> None:
     )
 
 
-def _text_of(name: str, model: Path, sandbox: str) -> str:
+def _text_of(submission: Path, model: Path, sandbox: str) -> str:
     """Greedy text of one submission, decoded in the sandbox; or why there is none."""
     from tokenizers import Tokenizer
 
@@ -177,7 +177,7 @@ def _text_of(name: str, model: Path, sandbox: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         course = Course.load()
-        [found] = find_submissions([CLASS / name], course)
+        [found] = find_submissions([submission], course)
         prepared = prepare(found, Path(folder) / "submission", course)
         mapped = {MAPPED_NAME: model / "model.safetensors"}
         with RemoteStudent(choose_sandbox(sandbox), prepared.folder, PATIENT, 0, mapped) as student:

@@ -25,6 +25,7 @@ from assignment.harness.diagnosis import (
     NO_ARRAY,
     PASSED,
     SAME,
+    UNKNOWN,
     Diagnosis,
     Observation,
     Seen,
@@ -39,7 +40,7 @@ from assignment.harness.outcome import Outcome
 from assignment.harness.points import grading_of
 from assignment.harness.student import Student
 
-from .known_bugs import Variant, all_bugs, bug_named, make_variant
+from .known_bugs import Bug, Conflict, Variant, all_bugs, bug_named, make_variant, noting_calls
 
 # Tests whose arrays are compared: those on fixed cases, and no fixture beside.
 _FIXTURES = {"student", "oracle", "request"}
@@ -76,6 +77,8 @@ def replay(item: pytest.Item, variant: Variant, case_sets: dict[str, Cases]) -> 
 class LiveSignatures:
     """Computes what bugs do in the collected tests when it is asked.
 
+    A bug in functions that a test does not call is left out of that test: it changes nothing in it.
+
     Args:
         stored: where single bugs are looked up first.
     """
@@ -90,6 +93,7 @@ class LiveSignatures:
         self._case_sets = case_sets
         self._stored = stored
         self._seen: dict[tuple[str, tuple[str, ...]], Seen] = {}
+        self._called: dict[tuple[str, tuple[str, ...]], set[str]] = {}
 
     def bugs_of(self, part: int) -> tuple[str, ...]:
         return tuple(bug.name for bug in all_bugs() if bug.part == part)
@@ -97,10 +101,31 @@ class LiveSignatures:
     def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
         if self._stored is not None and len(bugs) == 1:
             return self._stored.seen(test, bugs)
-        if (test, bugs) not in self._seen:
-            item = self._items[test]
-            self._seen[test, bugs] = replay(item, variant_with(bugs), self._case_sets)
-        return self._seen[test, bugs]
+        put_in: tuple[str, ...] = ()
+        while put_in != bugs:
+            called = self._calls(test, put_in)
+            met = tuple(n for n in bugs if n in put_in or bug_named(n).places & called)
+            if met == put_in:
+                break
+            put_in = met
+        if (test, put_in) not in self._seen:
+            self._seen[test, put_in] = self._replayed(test, put_in)
+        return self._seen[test, put_in]
+
+    def _calls(self, test: str, bugs: tuple[str, ...]) -> set[str]:
+        """The functions of a solution with these bugs that the test calls."""
+        if (test, bugs) not in self._called:
+            with noting_calls() as called:
+                self._seen[test, bugs] = self._replayed(test, bugs)
+            self._called[test, bugs] = called
+        return self._called[test, bugs]
+
+    def _replayed(self, test: str, bugs: tuple[str, ...]) -> Seen:
+        try:
+            variant = variant_with(bugs)
+        except Conflict:
+            return UNKNOWN  # no code can have all of these
+        return replay(self._items[test], variant, self._case_sets)
 
 
 def test_name(item: pytest.Item) -> str:
@@ -135,19 +160,17 @@ def diagnose_outcomes(
 # --- for the students' own runs ----------------------------------------------------------------
 
 
-def signature_table(items: Iterable[pytest.Item], case_sets: dict[str, Cases]) -> dict:
+def signature_table(tests: Iterable[str], live: Signatures) -> dict:
     """What each public test sees of each bug, passes left out, and what is said of the bugs."""
     signatures: dict[str, dict[str, Seen]] = {}
-    for item in filter(is_comparable, items):
-        seen = {bug.name: replay(item, variant_with((bug.name,)), case_sets) for bug in all_bugs()}
-        signatures[test_name(item)] = {n: s for n, s in seen.items() if s != PASSED}
+    for test in tests:
+        seen = {bug.name: live.seen(test, (bug.name,)) for bug in all_bugs()}
+        signatures[test] = {name: s for name, s in seen.items() if s != PASSED}
     return {"bugs": [_told(bug) for bug in all_bugs()], "signatures": signatures}
 
 
-def _told(bug) -> dict:
-    texts = {name: vars(getattr(bug, name)) for name in ("summary", "explanation")}
-    hints = [vars(hint) for hint in bug.hints]
-    return {"name": bug.name, "part": bug.part, **texts, "hints": hints, "cites": bug.cites}
+def _told(bug: Bug) -> dict:
+    return bug.model_dump(include={"name", "part", "summary", "explanation", "hints", "cites"})
 
 
 def write_table(table: dict, path: Path = KNOWN_BUGS_FILE) -> None:
@@ -186,7 +209,8 @@ def main(arguments: list[str]) -> int:
     from .suite import collect_public
 
     items, case_sets = collect_public()
-    table = signature_table(items, case_sets)
+    items = [item for item in items if is_comparable(item)]
+    table = signature_table(map(test_name, items), LiveSignatures(items, case_sets))
     if "--check" in arguments:
         if found := stale(table):
             n, first = len(found), ", ".join(found[:3])

@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +15,16 @@ from assignment.harness.models import random_model
 from assignment.harness.parts import PART_BY_NUMBER, STUDENT_MODULES
 from grader import carry
 from grader.carry import NO_HELP, Places, ids_to_repeat, trusted_parts
-from grader.demo import CLASS
 from grader.record import TestResult, read_record
 from grader.remote import RemoteStudent, WorkerTimeout, student_exception
 from grader.run import grade_class
+from grader.sample_class import KEPT
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
 from grader.sandbox.plain import NoSandbox
 from grader.suite import Suite
 from grader.table import print_result
+
+pytestmark = pytest.mark.xdist_group("sample_class")
 
 SOLUTION = Path(__file__).parents[1] / "solution"
 
@@ -98,7 +101,7 @@ def leaking(folder: Path, how: str) -> Path:
 
 
 def unscaled_notebook(path: Path) -> Path:
-    text = (CLASS / "notebook.ipynb").read_text(encoding="utf-8")
+    text = (KEPT / "notebook.ipynb").read_text(encoding="utf-8")
     old = "np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])"
     assert text.count(old) == 1
     path.write_text(text.replace(old, "np.swapaxes(k, -1, -2)"), encoding="utf-8")
@@ -116,19 +119,17 @@ def require_sandbox():
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory) -> Path:
-    require_sandbox()
-    made, out = (tmp_path_factory.mktemp(name) for name in ("made", "out"))
+def results(graded_class, tmp_path_factory) -> Path:
+    """The sample class, and some more graded to it."""
+    made = tmp_path_factory.mktemp("made")
+    out = shutil.copytree(graded_class.results, made / "out")
     submissions = [
-        CLASS / "bug-scale-missing",
-        CLASS / "syntax-error",
-        CLASS / "bug-recompute",
         unscaled_notebook(made / "unscaled-notebook.ipynb"),
         leaking(made / "silent", SILENT),
         leaking(made / "by-array", BY_ARRAY_AND_PRINT),
         leaking(made / "by-exception", BY_EXCEPTION),
     ]
-    secret = made / "secret.hex"
+    secret = graded_class.secret
     grade_class(submissions, out, secret_file=secret, real_model=False, quiet=True)
     return out
 

@@ -5,25 +5,48 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+import safetensors.numpy
 from rich.console import Console
 
+from assignment import chat
 from grader import demo
 from grader.record import TestResult, make_result, write_record
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from reference_model import smollm2
 
 ROOT = Path(__file__).parent.parent
+LOAD_FILE = safetensors.numpy.load_file
 
 
-def run_chat(*arguments: str, cache: Path | None = None) -> subprocess.CompletedProcess:
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home())}
-    if cache is not None:
-        environment |= {"KV_HOMEWORK_CACHE": str(cache), "PIP_NO_INDEX": "1"}
-    command = [sys.executable, "-m", "assignment.chat", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+@dataclass(frozen=True)
+class Said:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run_chat(capsys, monkeypatch) -> Callable[..., Said]:
+    """The program in this process, with the real model read once for all its runs."""
+    monkeypatch.setattr(safetensors.numpy, "load_file", arrays_of)
+
+    def run(*arguments: str) -> Said:
+        code = chat.main(list(arguments))
+        return Said(code, *capsys.readouterr())
+
+    return run
+
+
+@cache
+def arrays_of(path: Path) -> dict[str, np.ndarray]:
+    return LOAD_FILE(path)
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +58,22 @@ def model() -> Path:
 
 
 def test_chat_says_which_stub_is_left(model):
-    result = run_chat("Hello")
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home())}
+    command = [sys.executable, "-m", "assignment.chat", "Hello"]
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert result.returncode == 1
     assert "Part 4.1 KVCache" in result.stderr
     assert "README.md §4.1" in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_chat_continues_a_text_as_the_reference_does(model):
+def test_chat_continues_a_text_as_the_reference_does(model, run_chat):
     prompt = "Once upon a time, in a small village"
     result = run_chat(prompt, "--impl", "solution", "--max-new-tokens", "10")
     assert result.stdout.startswith(f"{prompt} nestled between a great oak and a great eagle")
 
 
-def test_chat_samples_the_same_text_for_the_same_seed(model):
+def test_chat_samples_the_same_text_for_the_same_seed(model, run_chat):
     arguments = ("The sea", "--impl", "solution", "--max-new-tokens", "8", "--temperature", "1.2")
     filters = ("--top-k", "50", "--top-p", "0.95")
     first, again = (run_chat(*arguments, *filters, "--seed", "4").stdout for _ in range(2))
@@ -56,8 +81,10 @@ def test_chat_samples_the_same_text_for_the_same_seed(model):
     assert first == again != other
 
 
-def test_chat_without_the_model_is_a_sentence(tmp_path):
-    result = run_chat("Hello", cache=tmp_path)
+def test_chat_without_the_model_is_a_sentence(tmp_path, run_chat, monkeypatch):
+    monkeypatch.setenv("KV_HOMEWORK_CACHE", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    result = run_chat("Hello")
     assert result.returncode == 1
     assert "SmolLM2" in result.stderr
     assert "Traceback" not in result.stderr
@@ -112,12 +139,12 @@ def test_the_demo_prints_a_missing_result_as_a_disagreement(tmp_path, monkeypatc
     assert lines["correct-loops"].startswith("✗") and "no result" in lines["correct-loops"]
 
 
-def test_the_demos_two_texts_part_ways(model):
+def test_the_demos_two_texts_part_ways(model, sample_class):
     try:
         choose_sandbox("auto")
     except SandboxUnavailable as problem:
         pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
-    right, wrong = (demo._text_of(name, model, "auto") for name in demo.SIDE_BY_SIDE)
+    right, wrong = (demo._text_of(sample_class / name, model, "auto") for name in demo.SIDE_BY_SIDE)
     assert "nestled between a great oak and a great eagle" in right
     # The first token comes from the prefill, which is right in both (L2 §5.3).
     assert right.split()[0] == wrong.split()[0] == "nestled"

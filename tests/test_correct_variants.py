@@ -2,30 +2,26 @@
 
 A folder of correct_variants/ holds only the modules that the variant writes differently; the rest
 of it is the solution's, and `decoding.py` helps those that only have a cache of their own.
+The whole submissions of examples/ are further styles: loops, einsum, float64 inside, a base class.
 Variants that write different modules are tested together, as one submission; where such a
 submission loses points, each of them is tried alone, so that a failure names the right one.
 """
 
 import ast
-import contextlib
 import json
-import multiprocessing
-import os
 import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from public_run import PublicPoints, public_runs, write_package
 
-from assignment.harness import plugin
-from assignment.harness.cases import load_cases
-from assignment.harness.outcome import Outcome
 from assignment.harness.parts import GIVEN_FUNCTIONS, MODULE_OF, STUDENT_MODULES
-from assignment.harness.student import LocalBackend
+
+pytestmark = pytest.mark.xdist_group("correct_variants")
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests" / "correct_variants"
@@ -33,7 +29,6 @@ VARIANTS = sorted(path.name for path in CORPUS.iterdir() if any(path.glob("*.py"
 NOTEBOOK = "notebook"
 # Names the package `assignment`, as only a student's own folder and the grader's are called.
 NAMES_THE_PACKAGE = "absolute_imports"
-ALONE = (NOTEBOOK, NAMES_THE_PACKAGE)
 
 BROKEN = "broken"
 BREAKS = ("rope_complex", "rope.py", "np.exp(1j *", "np.exp(-1j *")
@@ -57,10 +52,10 @@ def solution_files() -> dict[str, str]:
 Team = tuple[str, ...]
 
 
-def teams() -> list[Team]:
-    """The variants in groups that write no file of the same name."""
+def teams(*left_out: str) -> list[Team]:
+    """The variants in groups that write no file of the same name, but for those left out."""
     found: list[tuple[list[str], set[str]]] = []
-    for variant in (name for name in VARIANTS if name not in ALONE):
+    for variant in (name for name in VARIANTS if name not in left_out):
         files = set(own_files(variant))
         fitting = next((team for team in found if not team[1] & files), None)
         if fitting is None:
@@ -134,93 +129,40 @@ def write(files: dict[str, str], folder: Path) -> Path:
     return folder
 
 
-# --- the public tests, in processes that run one variant after another ------------------------
-
-
-@dataclass
-class Session:
-    """A pytest plugin that puts a package to the public tests and keeps the outcomes."""
-
-    package: str
-    outcomes: list[Outcome] = field(default_factory=list)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[plugin.BACKEND] = LocalBackend(self.package)
-        config.stash[plugin.CASE_SETS] = {"public": load_cases()}
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item):
-        handled = yield
-        self.outcomes.append(item.stash[plugin.OUTCOME])
-        return handled
-
-
-@dataclass(frozen=True)
-class Points:
-    earned: float
-    most: float
-    lost: dict[str, str]  # test: message
-
-
-def run_public_tests(folder: Path, package: str) -> Points:
-    """Called in a process of its own."""
-    sys.path.insert(0, str(folder))
-    session = Session(package)
-    arguments = ["--noconftest", "-c/dev/null", "-pno:cacheprovider", "-pno:terminal"]
-    arguments += [f"--rootdir={ROOT}", "--assert=plain", str(ROOT / "assignment")]
-    pytest.main(arguments, plugins=[plugin, session])
-    return Points(
-        sum(outcome.points for outcome in session.outcomes),
-        sum(outcome.grading.points for outcome in session.outcomes),
-        {o.test: o.message for o in session.outcomes if o.state != "passed"},
-    )
+# --- the public tests -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory):
     """Variant -> its points in the public tests; all teams start at once."""
     folder = tmp_path_factory.mktemp("variants")
-    given = (ROOT / "assignment" / "transformer.py").read_text("utf-8")
-    with workers() as pool:
+    with public_runs() as run:
 
-        def start(team: Team) -> Future:
+        def start(team: Team) -> Future[PublicPoints]:
             package = f"variant_{'_and_'.join(team)}"
             files = definitions_of_notebook() if team == (NOTEBOOK,) else handed_in(team)
-            write(files | {"__init__.py": "", "transformer.py": given}, folder / package)
-            return pool.submit(run_public_tests, folder, package)
+            write_package(files, folder / package)
+            return run(folder, package)
 
-        started = {team: start(team) for team in [*teams(), (NOTEBOOK,), (BROKEN,)]}
+        class_ = [*teams(NOTEBOOK, NAMES_THE_PACKAGE), (NOTEBOOK,), (BROKEN,)]
+        started = {team: start(team) for team in class_}
 
-        def points_of(name: str) -> Points:
+        def points_of(name: str) -> PublicPoints:
             (team,) = (team for team in started if name in team)
-            points = started[team].result(timeout=300)
+            points = started[team].result(timeout=600)
             if points.lost and len(team) > 1:
-                points = start((name,)).result(timeout=300)
+                points = start((name,)).result(timeout=600)
             return points
 
         yield points_of
-
-
-@contextlib.contextmanager
-def workers():
-    """Processes for `run_public_tests`, where no plugin of this installation interferes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        patch.setenv("OPENBLAS_NUM_THREADS", "1")
-        patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-        patch.delenv("PYTEST_ADDOPTS", raising=False)
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(4, os.cpu_count() or 1), context) as pool:
-            yield pool
-            pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name != NAMES_THE_PACKAGE])
 def test_full_marks_in_the_public_tests(public, name):
     points = public(name)
     assert points.lost == {}
-    assert points.earned == points.most == 130
+    assert points.earned == points.most
+    assert sum(points.most.values()) == 130
 
 
 def test_full_marks_in_a_folder_called_assignment(tmp_path):
@@ -244,7 +186,7 @@ def test_full_marks_in_a_folder_called_assignment(tmp_path):
 
 def test_a_broken_copy_loses_points_in_the_public_tests(public):
     points = public(BROKEN)
-    assert points.earned < points.most
+    assert 3 in points.losing_parts
     assert any("test_part3_rope.py::test_rope[" in test for test in points.lost)
     assert not any("test_part1_attention.py" in test for test in points.lost)
 
@@ -263,7 +205,7 @@ def graded(tmp_path_factory):
     except SandboxUnavailable as problem:
         pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
     folder = tmp_path_factory.mktemp("class")
-    records = grade([*teams(), *((name,) for name in (*ALONE, BROKEN))], folder / "teams")
+    records = grade([*teams(NOTEBOOK), (NOTEBOOK,), (BROKEN,)], folder / "teams")
     suspects = [team for team in records if len(team) > 1 and not is_clean(records[team])]
     records |= grade([(name,) for team in suspects for name in team], folder / "alone")
     return {name: record for team, record in records.items() for name in team}

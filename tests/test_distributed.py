@@ -36,7 +36,6 @@ from grader.pool import Grading, grade_all
 from grader.record import SubmissionResult, make_result, read_record
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = ROOT / "examples" / "submissions"
 PRELOAD = ("grader.pool",)
 ALLOWED_FAILURES = 1  # of the scheduler: a task may see this many workers die, and one more
 
@@ -458,9 +457,9 @@ def test_interrupt_keeps_what_is_done(tmp_path, grading, recipe, scheduler, monk
     assert {path.name for path in grading.out.glob("*.json")} == {"a.json", "b.json"}
 
 
-def test_real_submissions_get_what_they_get_here(tmp_path, scheduler, monkeypatch):
+def test_real_submissions_get_what_they_get_here(tmp_path, scheduler, sample_class):
     names = ("correct-concatenated.zip", "bug-gqa-tiled", "half-finished")
-    work = [EXAMPLES / name for name in names]
+    work = [sample_class / name for name in names]
     options = {"secret_file": tmp_path / "s.hex", "real_model": False}
     said = StringIO()
     here, there = tmp_path / "here", tmp_path / "there"

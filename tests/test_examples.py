@@ -1,17 +1,16 @@
-"""The sample class in examples/submissions against examples/expected.toml and the public tests."""
+"""The sample class against examples/expected.toml and the public tests, as its authors run them."""
 
 import ast
-import importlib.util
 import json
-import os
 import re
-import subprocess
-import sys
 import tomllib
-from concurrent.futures import Future, ThreadPoolExecutor
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from public_run import PublicPoints, public_runs, write_package
 
 from assignment.harness.parts import (
     GIVEN_FUNCTIONS,
@@ -20,35 +19,14 @@ from assignment.harness.parts import (
     STUDENT_MODULES,
 )
 
+pytestmark = pytest.mark.xdist_group("public_runs_of_examples")
+
 ROOT = Path(__file__).parents[1]
 SUBMISSIONS = ROOT / "examples" / "submissions"
 EXPECTED = tomllib.loads((ROOT / "examples" / "expected.toml").read_text(encoding="utf-8"))
 
 # This part would hang in a run without the grader's clock: submission, part and its test file.
 LEFT_OUT = {"infinite-loop": (7, "test_part7_sampling.py")}
-# Which part fails does not depend on hypothesis making the failing example small, which takes most
-# of a run.
-UNSHRUNK = """
-import hypothesis
-
-def pytest_sessionstart():
-    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
-    hypothesis.settings.register_profile(
-        "unshrunk", hypothesis.settings.get_profile("homework"), phases=phases
-    )
-    hypothesis.settings.load_profile("unshrunk")
-"""
-PART_LINE = re.compile(r"^Part (\d+) .*?([\d.]+) / ([\d.]+)\s", re.MULTILINE)
-
-
-def _load_pack():
-    spec = importlib.util.spec_from_file_location("pack", ROOT / "examples" / "pack.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-pack = _load_pack()
 
 
 def files_of(path: Path) -> dict[str, str]:
@@ -56,7 +34,8 @@ def files_of(path: Path) -> dict[str, str]:
     if path.suffix == ".ipynb":
         return _modules_of_notebook(path)
     if path.suffix == ".zip":
-        contents = pack.unpack(path)
+        with zipfile.ZipFile(path) as archive:
+            contents = {Path(name).name: archive.read(name) for name in archive.namelist()}
     else:
         contents = {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
     return {n: content.decode() for n, content in contents.items() if n.endswith(".py")}
@@ -75,74 +54,45 @@ def _modules_of_notebook(path: Path) -> dict[str, str]:
     return namespace | {f"{name}.py": "from .all_cells import *\n" for name in STUDENT_MODULES}
 
 
-def path_of(name: str) -> Path:
-    (path,) = (p for p in SUBMISSIONS.iterdir() if p.stem == name)
+def path_of(name: str, folder: Path) -> Path:
+    (path,) = (p for p in folder.iterdir() if p.stem == name)
     return path
 
 
-def run_public_tests(name: str, folder: Path) -> str:
-    """The report of `pytest assignment/` on a submission, run as a package of its own."""
-    package = f"sample_{name.replace('-', '_')}"
-    (folder / package).mkdir()
-    given = (ROOT / "assignment" / "transformer.py").read_text(encoding="utf-8")
-    files = files_of(path_of(name)) | {"__init__.py": "", "transformer.py": given}
-    for file, text in files.items():
-        (folder / package / file).write_text(text, encoding="utf-8")
-    (folder / "unshrunk.py").write_text(UNSHRUNK, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "assignment/", "--impl", package]
-    command += ["-p", "unshrunk", "-p", "no:cacheprovider"]
-    if name in LEFT_OUT:
-        command += [f"--ignore=assignment/{LEFT_OUT[name][1]}"]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COV_"))}
-    environment |= {
-        "PYTHONPATH": str(folder),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONIOENCODING": "utf-8",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=300
-    )
-    return done.stdout + done.stderr
+@pytest.fixture(scope="module")
+def public(request, sample_class, tmp_path_factory) -> Callable[[str], PublicPoints]:
+    """Name -> its points in the public tests; all that are asked for start at once."""
+    asked = {item.callspec.params["name"] for item in items_with("public", request.session)}
+    folder = tmp_path_factory.mktemp("public")
+    with public_runs() as run:
+
+        def start(name: str) -> Future[PublicPoints]:
+            package = f"sample_{name.replace('-', '_')}"
+            write_package(files_of(path_of(name, sample_class)), folder / package)
+            return run(folder, package, *LEFT_OUT.get(name, ())[1:])
+
+        started = {name: start(name) for name in EXPECTED if name in asked}
+        yield lambda name: started[name].result(timeout=600)
 
 
-@pytest.fixture(scope="session")
-def reports(request, tmp_path_factory) -> dict[str, Future]:
-    """The reports of the submissions that are asked for, made side by side in the background."""
-    asked = {
-        item.callspec.params["name"]
-        for item in request.session.items
-        if "reports" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec")
-    }
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield {
-            name: pool.submit(run_public_tests, name, tmp_path_factory.mktemp(name))
-            for name in EXPECTED
-            if name in asked
-        }
-        pool.shutdown(cancel_futures=True)
+def items_with(fixture: str, session: pytest.Session) -> list[pytest.Item]:
+    mine = (item for item in session.items if item.path == Path(__file__))
+    return [item for item in mine if fixture in item.fixturenames]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_public_tests_find_what_is_there(name, reports):
-    report = reports[name].result()
+def test_public_tests_find_what_is_there(name, public):
+    points = public(name)
     expected = EXPECTED[name]
     left_out = LEFT_OUT[name][0] if name in LEFT_OUT else None
-    points = {int(part): (float(e), float(m)) for part, e, m in PART_LINE.findall(report)}
-    assert set(points) == set(PART_BY_NUMBER) - {left_out}, report
-    full = [part for part, (earned, most) in points.items() if earned == most]
-    assert full == expected["passing_parts"], report
-    losing = [part for part, (earned, most) in points.items() if earned < most]
+    assert set(points.most) == set(PART_BY_NUMBER) - {left_out}
+    assert points.full_parts == expected["passing_parts"], points.lost
     # Only the grader has trusted versions of the other parts.
     wrong = sorted(expected["failing_parts"] + expected.get("trusted_parts", []))
-    assert losing == [p for p in wrong if p != left_out], report
+    assert points.losing_parts == [p for p in wrong if p != left_out], points.lost
     if left_out is None:
-        assert expected.get("message", "") in report
-
-
-def test_expected_lists_the_class():
-    in_folder = sorted(p.stem for p in SUBMISSIONS.iterdir() if not p.name.startswith("."))
-    assert sorted(EXPECTED) == in_folder
+        told = " ".join(f"{test}: {message}" for test, message in points.lost.items())
+        assert expected.get("message", "") in told
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -158,8 +108,8 @@ def test_expected_is_consistent(name):
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_submissions_are_students_own_and_whole(name):
-    files = files_of(path_of(name))
+def test_submissions_are_students_own_and_whole(name, sample_class):
+    files = files_of(path_of(name, sample_class))
     assert {f"{module}.py" for module in STUDENT_MODULES} <= set(files)
     text = "\n".join(files.values())
     assert "SOLUTION" not in text
@@ -169,15 +119,9 @@ def test_submissions_are_students_own_and_whole(name):
     assert not own & set(files.values())
 
 
-def test_archive_is_packed_the_same_everywhere(tmp_path):
-    archive = path_of("correct-concatenated")
-    pack.pack(pack.unpack(archive), tmp_path / "again.zip")
-    assert (tmp_path / "again.zip").read_bytes() == archive.read_bytes()
-
-
 def test_notebook_is_valid():
     nbformat = pytest.importorskip("nbformat")
-    notebook = nbformat.read(path_of("notebook"), as_version=nbformat.NO_CONVERT)
+    notebook = nbformat.read(path_of("notebook", SUBMISSIONS), as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")

@@ -11,14 +11,17 @@ import pytest
 
 import grader.suite
 from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
-from grader.demo import CLASS, EXAMPLES, agrees_with
+from grader.demo import agrees_with
 from grader.errors import GraderError
 from grader.nbgrader.questions import questions
 from grader.record import TestResult, read_record
 from grader.run import grade_class
+from grader.sample_class import EXAMPLES, KEPT
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.seeds import load_secret
 from grader.suite import Suite, collect
+
+pytestmark = pytest.mark.xdist_group("sample_class")
 
 EXPECTED = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
 
@@ -30,18 +33,14 @@ def require_sandbox() -> None:
         pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
 
 
-@pytest.fixture(scope="module")
-def secret(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("secret") / "secret.hex"
+@pytest.fixture
+def secret(graded_class) -> Path:
+    return graded_class.secret
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory, secret) -> Path:
-    """The whole sample class, graded once."""
-    require_sandbox()
-    out = tmp_path_factory.mktemp("results")
-    grade_class([CLASS], out, secret_file=secret, real_model=False, quiet=True)
-    return out
+@pytest.fixture
+def results(graded_class) -> Path:
+    return graded_class.results
 
 
 def result_of(results: Path, name: str):
@@ -108,8 +107,8 @@ def test_no_hidden_case_is_left_behind(results):
     assert [p.name for p in results.iterdir() if p.name.startswith(".scratch")] == []
 
 
-def test_a_regrade_gives_the_same_result(results, secret, tmp_path):
-    source = CLASS / "bug-scale-missing"
+def test_a_regrade_gives_the_same_result(sample_class, results, secret, tmp_path):
+    source = sample_class / "bug-scale-missing"
     grade_class([source], tmp_path, secret_file=secret, real_model=False, quiet=True)
     again, before = (result_of(folder, source.name) for folder in (tmp_path, results))
     times = {"seconds", "graded_at", "tests"}
@@ -161,7 +160,7 @@ def test_a_sandbox_that_stops_working_is_an_error_and_no_zero(tmp_path, monkeypa
     monkeypatch.setattr(RemoteStudent, "_start", refuse)
     suite = Suite.load(b"a" * 32, False, tmp_path)
     with pytest.raises(SandboxUnavailable, match="no namespaces today"):
-        grader.suite.run_suite(suite, CLASS / "correct-einsum", "auto", Limits(), 0)
+        grader.suite.run_suite(suite, KEPT / "correct-einsum", "auto", Limits(), 0)
 
 
 def a_test(name: str, state: str) -> TestResult:

@@ -15,8 +15,6 @@ from grader.sandbox.interpreter import interpreter_view
 from grader.sandbox.portable import Portable
 from grader.suite import Suite, run_suite
 
-EXAMPLES = Path(__file__).parent.parent / "examples" / "submissions"
-
 needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can be another user")
 
 
@@ -188,10 +186,10 @@ def suite(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["bug-scale-missing", "exit-at-import"])
-def test_examples_get_the_same_points_as_in_bubblewrap(name, suite, tmp_path):
+def test_examples_get_the_same_points_as_in_bubblewrap(name, sample_class, suite, tmp_path):
     sandbox_of("bubblewrap")
     sandbox_of("portable")
-    (found,) = find_submissions([EXAMPLES / name], Course.load())
+    (found,) = find_submissions([sample_class / name], Course.load())
     prepared = prepare(found, tmp_path / "s", Course.load())
     points = {}
     for tier in ("bubblewrap", "portable"):

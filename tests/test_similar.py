@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from grader.cli import app
 from grader.errors import GraderError
+from grader.sample_class import KEPT
 from grader.similar import compare
 from grader.similar.compare import compare_class
 from grader.similar.fingerprints import (
@@ -27,9 +28,8 @@ from grader.similar.ranking import rank_pairs
 from grader.similar.site import write_pages
 from solution import attention
 
-EXAMPLES = Path(__file__).parent.parent / "examples" / "submissions"
 SOURCE = Path(attention.__file__).parent
-SKELETON = EXAMPLES.parent.parent / "assignment"
+SKELETON = SOURCE.parent / "assignment"
 MODULES = ("attention", "rope", "kv_cache", "gqa", "mla", "sampling")
 
 # Words of Python and numpy keep their meaning; all others may be renamed.
@@ -45,11 +45,11 @@ def disguise(source: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def class_folder(tmp_path_factory) -> Path:
+def class_folder(tmp_path_factory, sample_class) -> Path:
     """Five different submissions, and one that is the fifth in disguise."""
     folder = tmp_path_factory.mktemp("class")
     for name in ("correct-loops", "correct-einsum", "correct-preallocated", "bug-recompute"):
-        shutil.copytree(EXAMPLES / name, folder / name)
+        shutil.copytree(sample_class / name, folder / name)
     for student, change in (("author", str), ("copier", disguise)):
         (folder / student).mkdir()
         for module in MODULES:
@@ -87,20 +87,20 @@ def test_the_skeleton_is_nobodys_work(tmp_path):
 
 def test_code_that_moved_to_another_file_is_found(tmp_path):
     """Everything in one helper module, the rest imports it."""
-    loops = EXAMPLES / "correct-loops"
+    loops = KEPT / "correct-loops"
     shutil.copytree(loops, tmp_path / "author")
     (tmp_path / "mover").mkdir()
     whole = "\n".join(path.read_text() for path in sorted(loops.glob("*.py"), reverse=True))
     (tmp_path / "mover" / "attention.py").write_text(whole)
-    shutil.copytree(EXAMPLES / "correct-einsum", tmp_path / "other")
+    shutil.copytree(KEPT / "correct-einsum", tmp_path / "other")
     found = compare_class([tmp_path])
     assert names(found, found.pairs[0]) == {"author", "mover"}
     assert found.pairs[0].score > 0.9
 
 
 def test_a_notebook_is_compared_with_files(tmp_path):
-    shutil.copy(EXAMPLES / "notebook.ipynb", tmp_path / "notebook.ipynb")
-    shutil.copytree(EXAMPLES / "correct-loops", tmp_path / "files")
+    shutil.copy(KEPT / "notebook.ipynb", tmp_path / "notebook.ipynb")
+    shutil.copytree(KEPT / "correct-loops", tmp_path / "files")
     found = compare_class([tmp_path])
     assert {text.student for text in found.texts} == {"notebook", "files"}
     assert "def softmax" in found.texts[0].code and "def softmax" in found.texts[1].code
@@ -179,7 +179,7 @@ HOSTILE = "</pre><script>alert(1)</script>\u202e\x1b[31m & <img src=x>"
 @pytest.fixture
 def pages(tmp_path):
     for student in ("a", "b"):
-        shutil.copytree(EXAMPLES / "correct-loops", tmp_path / "class" / f"{student}<b>x")
+        shutil.copytree(KEPT / "correct-loops", tmp_path / "class" / f"{student}<b>x")
         code = tmp_path / "class" / f"{student}<b>x" / "attention.py"
         code.write_text(f'{code.read_text()}\nNOTE = """{HOSTILE}"""\n')
     write_pages(compare_class([tmp_path / "class"]), tmp_path / "out")
@@ -208,7 +208,7 @@ def run(*arguments) -> str:
 
 
 def test_one_submission_cannot_be_compared(tmp_path):
-    shutil.copytree(EXAMPLES / "correct-loops", tmp_path / "class" / "only")
+    shutil.copytree(KEPT / "correct-loops", tmp_path / "class" / "only")
     (tmp_path / "class" / "broken.zip").write_bytes(b"PK\x03\x04 and no more")
     said = run(tmp_path / "class", "--out", tmp_path / "out")
     assert said.startswith("2 ") and "at least two" in said and "broken" in said

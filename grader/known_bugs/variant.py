@@ -1,28 +1,34 @@
-"""The solution with bugs put in: modules of their own, the replaced functions bound to them.
+"""The solution with bugs put in: modules of their own, compiled from its text with the changes.
 
-A bug's function is written in its file as if it stood in the solution's module. Here it is bound
-to a fresh copy of that module, so the names in it mean that copy's functions: with two bugs in one
-variant, the one calls the other. The function it replaces is there as right_NAME: a bug that is a
-small change of it can call it.
+The names in a module mean that variant's functions: with two bugs in one variant, the one calls the
+other.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import sys
-from collections.abc import Iterable
-from pathlib import Path
-from types import FunctionType, ModuleType
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-import solution
 from assignment.harness.parts import MODULE_OF, STUDENT_MODULES
+from grader.places import SOLUTION
 
 from .bug import Bug
+from .patch import Change, PatchProblem, patched_modules
 
-_SOLUTION = Path(solution.__file__).parent
+# Each after those that it imports from, so that it imports the wrong ones.
+_MODULES = ("transformer", "attention", "rope", "gqa", *STUDENT_MODULES)
+_FILE = "variant:"
 _numbers = itertools.count()
+
+
+class Conflict(PatchProblem):
+    """Bugs of which each alone fits the solution change the same place."""
 
 
 class Variant:
@@ -38,64 +44,87 @@ class Variant:
         return getattr(self._modules[MODULE_OF[name]], name)(*args, **kwargs), []
 
 
+@dataclass(frozen=True)
+class _Together:
+    """Several bugs as one: the bases they share first, then what each of them changes."""
+
+    bugs: tuple[Bug, ...]
+
+    @property
+    def name(self) -> str:
+        return " with ".join(bug.name for bug in self.bugs)
+
+    @property
+    def changes(self) -> dict[str, tuple[Change, ...]]:
+        changes: dict[str, tuple[Change, ...]] = {}
+        bases = dict.fromkeys((bug.module, bug.base.change) for bug in self.bugs if bug.base)
+        for module, of_module in (*bases, *((bug.module, bug.change) for bug in self.bugs)):
+            changes[module] = changes.get(module, ()) + of_module
+        return changes
+
+
 def make_variant(bugs: Iterable[Bug]) -> Variant:
-    """The solution with these bugs, in modules that are no longer importable by name."""
-    package = f"_known_bugs_{next(_numbers)}"
-    bugs = tuple(bugs)
+    """The solution with these bugs, in modules that are no longer importable by name.
+
+    Raises:
+        PatchProblem: a bug does not fit the solution.
+        Conflict: two of them change the same place, and no code can have both.
+    """
+    texts = _texts_with(tuple(dict.fromkeys(bugs)))
+    package = ModuleType(f"_known_bugs_{next(_numbers)}")
+    package.__path__ = []
+    loaded = [package.__name__]
+    sys.modules[package.__name__] = package
+    modules = {}
     try:
-        _load(package, "__init__", ())
-        modules = {
-            name: sys.modules.get(f"{package}.{name}") or _load(package, name, bugs)
-            for name in ("transformer", "attention", "rope", "gqa", *STUDENT_MODULES)
-        }
+        for name in dict.fromkeys(_MODULES):
+            module = modules[name] = ModuleType(f"{package.__name__}.{name}")
+            module.__package__ = package.__name__
+            loaded.append(module.__name__)
+            sys.modules[module.__name__] = module
+            code = _compiled(name, texts[name]) if name in texts else _right(name)
+            exec(code, vars(module))
     finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        for name in loaded:
             del sys.modules[name]
     return Variant(modules)
 
 
-def _load(package: str, name: str, bugs: tuple[Bug, ...]) -> ModuleType:
-    """One module of the solution, with the bugs that belong to it.
+@contextmanager
+def noting_calls() -> Iterator[set[str]]:
+    """In the end, the functions of variants that were called, and what they lie in.
 
-    Modules are loaded before those that import from them, so that these import the wrong ones.
+    As in "kv_cache.KVCache.append", "kv_cache.KVCache" and "kv_cache".
     """
-    is_package = name == "__init__"
-    full_name = package if is_package else f"{package}.{name}"
-    spec = importlib.util.spec_from_file_location(
-        full_name,
-        _SOLUTION / f"{name}.py",
-        submodule_search_locations=[] if is_package else None,
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[full_name] = module
-    spec.loader.exec_module(module)
-    for bug in bugs:
-        if bug.module == name:
-            for replacement in bug.replaces:
-                _replace(module, replacement)
-    return module
+    called: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(_FILE):
+            called.add(f"{code.co_filename.removeprefix(_FILE)}.{code.co_qualname}")
+
+    sys.setprofile(note)
+    try:
+        yield called
+    finally:
+        sys.setprofile(None)
+        for name in tuple(called):
+            called.update(itertools.accumulate(name.split("."), "{}.{}".format))
 
 
-def _replace(module: ModuleType, replacement: FunctionType | type) -> None:
-    target = getattr(module, replacement.__name__)
-    if isinstance(replacement, FunctionType):
-        vars(module).setdefault(f"right_{replacement.__name__}", target)
-        setattr(module, replacement.__name__, _bound_to(module, replacement))
-        return
-    for name, member in vars(replacement).items():
-        if isinstance(member, FunctionType):
-            setattr(target, name, _bound_to(module, member))
-        elif isinstance(member, property):
-            setattr(target, name, property(_bound_to(module, member.fget)))
+def _texts_with(bugs: tuple[Bug, ...]) -> dict[str, str]:
+    try:
+        return patched_modules(_Together(bugs), SOLUTION)
+    except PatchProblem as problem:
+        for bug in bugs:
+            patched_modules(bug, SOLUTION)  # one that does not fit alone is told by its own name
+        raise Conflict(str(problem)) from None
 
 
-def _bound_to(module: ModuleType, function: FunctionType) -> FunctionType:
-    bound = FunctionType(
-        function.__code__,
-        vars(module),
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    bound.__kwdefaults__ = function.__kwdefaults__
-    return bound
+@cache
+def _right(name: str) -> CodeType:
+    return _compiled(name, (SOLUTION / f"{name}.py").read_text(encoding="utf-8"))
+
+
+def _compiled(name: str, text: str) -> CodeType:
+    return compile(text, f"{_FILE}{name}", "exec", dont_inherit=True)

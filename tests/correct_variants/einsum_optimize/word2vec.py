@@ -32,7 +32,7 @@ def sgns_gradients(center, context, negatives):
     words = np.concatenate([context[:, None], negatives], axis=1)
     by_words = np.einsum("bk,bd->bkd", errors, center, optimize=True)
     by_center = np.einsum("bk,bkd->bd", errors, words, optimize=True)
-    return by_center, by_words[:, 0], by_words[:, 1:]
+    return [by_center, by_words[:, 0], by_words[:, 1:]]
 
 
 def train_step(inputs, outputs, centers, targets, learning_rate):
