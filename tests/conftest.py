@@ -1,8 +1,9 @@
-"""For all tests: what the shell and the machine's load must not decide."""
+"""For all tests: what the shell and the machine's load must not decide, and which run together."""
 
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 # A busy machine is not a wrong program.
@@ -14,3 +15,49 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Messages follow the locale; tests that want Chinese say so.
 os.environ["LC_ALL"] = "C.UTF-8"
+
+# Files whose tests grade for real or wait for programs of others: `make quick` leaves them out.
+# Single tests of the other files that do so carry the mark themselves.
+SLOW_FILES = frozenset(
+    f"test_{name}.py"
+    for name in (
+        "bench_torch",
+        "chat_and_demo",
+        "correct_variants",
+        "decode_benchmark",
+        "distributed",
+        "examples",
+        "grader_suite",
+        "gradescope",
+        "hostile",
+        "known_bugs",
+        "nbgrader",
+        "nothing_lost",
+        "release",
+        "report_pages",
+        "sandbox_container",
+        "sandbox_portable",
+    )
+)
+# One after the other: their loops are timed, and stand still while it is not their turn.
+TIMED_FILES = ("test_bench.py", "test_bench_torch.py", "test_decode_benchmark.py")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow, and keep tests in one process that share what is made once."""
+    for item in items:
+        if item.path.name in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
+        if _shares_a_fixture(item):
+            group = "timed" if item.path.name in TIMED_FILES else item.path.stem
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    """Whether it uses a graded class, a course or a daemon that its file makes once."""
+    return any(
+        fixture.scope in ("module", "session") and item.nodeid.startswith(f"{fixture.baseid}::")
+        for fixtures in item._fixtureinfo.name2fixturedefs.values()
+        for fixture in fixtures
+    )
