@@ -27,7 +27,7 @@ lint: $(VENV)/test.installed
 bench: $(VENV)/test.installed
 	$(BIN)/python -m benchmarks.decode
 
-# Half an hour: the mutants of solution/ that the tests do not kill, see docs/mutation.md.
+# Three quarters of an hour: the mutants of solution/ that the tests do not kill, see docs/mutation.md.
 mutation: $(VENV)/test.installed
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.7'
 	$(BIN)/python benchmarks/mutation/run.py

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from sandbox_support import SLOT
 
 import grader.suite
 from assignment.harness.models import random_model
@@ -209,7 +210,9 @@ def with_trusted(folder: Path, part: int, **changes: str) -> RemoteStudent:
     """A worker on a prepared submission; all parts but one are trusted."""
     given = {name: text_of(name) for name in ("__init__", "transformer")}
     handed_in(folder / "assignment", **given, **changes)
-    return RemoteStudent(require_sandbox(), folder, Limits(), slot=5, trusted=trusted_parts(part))
+    return RemoteStudent(
+        require_sandbox(), folder, Limits(), slot=SLOT, trusted=trusted_parts(part)
+    )
 
 
 def prefill_logits(student, n_kv_heads=2):
