@@ -17,7 +17,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["LC_ALL"] = "C.UTF-8"
 
 # Files whose tests grade for real or wait for programs of others: `make quick` leaves them out.
-# Single tests of the other files that do so carry the mark themselves.
 SLOW_FILES = frozenset(
     f"test_{name}.py"
     for name in (
@@ -28,17 +27,16 @@ SLOW_FILES = frozenset(
         "distributed",
         "examples",
         "grader_suite",
-        "gradescope",
         "hostile",
         "known_bugs",
         "nbgrader",
         "nothing_lost",
-        "release",
         "report_pages",
-        "sandbox_container",
         "sandbox_portable",
     )
 )
+# In the other files, who uses one of these does so, or carries the mark.
+SLOW_FIXTURES = frozenset({"container", "copied", "graded_class", "unpacked"})
 # One after the other: their loops are timed, and stand still while it is not their turn.
 TIMED_FILES = ("test_bench.py", "test_bench_torch.py", "test_decode_benchmark.py")
 
@@ -47,7 +45,7 @@ TIMED_FILES = ("test_bench.py", "test_bench_torch.py", "test_decode_benchmark.py
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, and keep tests in one process that share what is made once."""
     for item in items:
-        if item.path.name in SLOW_FILES:
+        if item.path.name in SLOW_FILES or SLOW_FIXTURES & {*item.fixturenames}:
             item.add_marker(pytest.mark.slow)
         if _shares_a_fixture(item):
             group = "timed" if item.path.name in TIMED_FILES else item.path.stem

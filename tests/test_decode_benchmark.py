@@ -12,9 +12,9 @@ from reference_model.config import ModelConfig
 
 torch = late("torch")
 late("transformers")
-names = ("accounts", "bound", "gpu", "loops", "measure", "results", "sizes")
-accounts, bound, gpu, loops, measure, results, sizes = (
-    late(f"benchmarks.decode.{name}") for name in names
+NAMES = ("accounts", "bound", "loops", "measure", "results", "sizes")
+accounts, bound, loops, measure, results, sizes = (
+    late(f"benchmarks.decode.{name}") for name in NAMES
 )
 torch_model = late("solution.torch_model")
 
@@ -111,8 +111,10 @@ def test_the_lectures_table_compares_equal_texts():
 
 
 def test_the_gpu_script_runs_through_on_a_cpu(monkeypatch, tmp_path):
-    monkeypatch.setattr("benchmarks.decode.gpu.DEVICE", "cpu")
-    monkeypatch.setattr("benchmarks.decode.gpu.GPU_MODEL", TIED)
+    from benchmarks.decode import gpu
+
+    monkeypatch.setattr(gpu, "DEVICE", "cpu")
+    monkeypatch.setattr(gpu, "GPU_MODEL", TIED)
     monkeypatch.setattr("benchmarks.decode.loops.can_compile", lambda device: False)
     assert gpu._agreement()["float32"] < 1e-4
     left_out: list[str] = []
