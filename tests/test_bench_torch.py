@@ -14,22 +14,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from late import late
+from test_bench import CONFIG, HOSTILE, check_verdict, lay_out
+from typer.testing import CliRunner
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
+from grader.bench.adapter import perturbed
+from grader.bench.experiment import run_experiment
+from grader.bench.oracle import expected_logits, torch_logits
+from grader.bench.prepare import SOLUTION, lay_out_solution
+from grader.bench.setting import Setting
+from grader.bench.verify import Refused, Tolerance, check_steps
+from grader.cli import app
+from grader.sandbox import SandboxUnavailable, choose_sandbox
+from grader.sandbox.extras import Extras, equip, packages_to_bind
+from reference_model import ModelConfig, init_llama
 
-from test_bench import CONFIG, HOSTILE, check_verdict, lay_out  # noqa: E402
-from typer.testing import CliRunner  # noqa: E402
-
-from grader.bench.adapter import perturbed  # noqa: E402
-from grader.bench.experiment import run_experiment  # noqa: E402
-from grader.bench.oracle import expected_logits, torch_logits  # noqa: E402
-from grader.bench.prepare import SOLUTION, lay_out_solution  # noqa: E402
-from grader.bench.setting import Setting  # noqa: E402
-from grader.bench.verify import Refused, Tolerance, check_steps  # noqa: E402
-from grader.cli import app  # noqa: E402
-from grader.sandbox import SandboxUnavailable, choose_sandbox  # noqa: E402
-from grader.sandbox.extras import Extras, equip, packages_to_bind  # noqa: E402
-from reference_model import ModelConfig, init_llama  # noqa: E402
+torch = late("torch")
 
 TORCH_LOOPS = sorted(p.stem for p in HOSTILE.glob("torch_*.py"))
 SETTING = Setting("torch", "cpu", "float32", CONFIG, (8, 21), 4, 6, 5, repetitions=2)
@@ -140,7 +140,7 @@ def test_the_command_times_torch_in_the_sandbox(tmp_path):
     assert done.exit_code == 0, done.output
     content = json.loads(out.read_text())
     assert content["verified"], content["refused"]
-    assert content["machine"]["torch"] == torch.__version__
+    assert content["machine"]["torch"] == torch.version.__version__
     assert content["seconds"]["submission"]["largest_rms_error"] < 1e-5
     if "--plot" in command:
         assert plot.read_text().lstrip().startswith("<?xml")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from sandbox_support import SLOT
 
 import grader.suite
 from assignment.harness.models import random_model
@@ -149,36 +150,36 @@ def lost_parts(result) -> set[int]:
 
 
 @pytest.mark.parametrize("name", ["bug-scale-missing", "unscaled-notebook"])
-def test_a_mistake_in_part_1_costs_part_1_only(results, name):
-    result = result_of(results, name)
+def test_a_mistake_in_part_1_costs_part_1_only(graded_class, name):
+    result = result_of(graded_class, name)
     assert lost_parts(result) == {1}
     trusted = [test for test in result.tests if test.with_trusted_parts]
     assert {test.part for test in trusted} >= {2, 4, 5}
     assert all(test.message == carry.RIGHT and test.own_message for test in trusted)
 
 
-def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
-    result = result_of(results, "syntax-error")
+def test_a_module_that_cannot_be_imported_costs_its_own_part_only(graded_class):
+    result = result_of(graded_class, "syntax-error")
     assert lost_parts(result) == {5}
     assert not any(test.with_trusted_parts for test in result.tests if test.part != 4)
 
 
-def test_a_single_wrong_part_is_not_run_again(results):
-    result = result_of(results, "bug-recompute")
+def test_a_single_wrong_part_is_not_run_again(graded_class):
+    result = result_of(graded_class, "bug-recompute")
     assert lost_parts(result) == {4}
     assert not any(test.with_trusted_parts or carry.WRONG in test.message for test in result.tests)
 
 
-def test_show_marks_points_earned_with_trusted_parts(results):
+def test_show_marks_points_earned_with_trusted_parts(graded_class):
     console = Console(width=120, record=True, file=io.StringIO())
-    print_result(result_of(results, "bug-scale-missing"), console)
+    print_result(result_of(graded_class, "bug-scale-missing"), console)
     text = console.export_text()
     assert text.count(carry.RIGHT) == text.count("with the student's own: ") > 10
 
 
 @pytest.mark.parametrize("name", ["by-array", "by-exception"])
-def test_a_trusted_run_tells_nothing_in_the_submissions_words(results, name):
-    result = result_of(results, name)
+def test_a_trusted_run_tells_nothing_in_the_submissions_words(graded_class, name):
+    result = result_of(graded_class, name)
     text = result.model_dump_json()
     source = trusted_parts(4).sources["attention"]
     assert "LEAKED" not in text
@@ -187,16 +188,16 @@ def test_a_trusted_run_tells_nothing_in_the_submissions_words(results, name):
     assert source.encode().hex()[:40] not in text
 
 
-def test_numbers_of_a_trusted_run_are_not_told(results):
+def test_numbers_of_a_trusted_run_are_not_told(graded_class):
     """Arrays that encode a text give the same record as arrays that do not."""
-    silent, loud = (result_of(results, name).tests for name in ("silent", "by-array"))
+    silent, loud = (result_of(graded_class, name).tests for name in ("silent", "by-array"))
     assert any(carry.WRONG in test.message for test in loud)
     for one, other in zip(silent, loud, strict=True):
         assert one.model_copy(update={"seconds": 0}) == other.model_copy(update={"seconds": 0})
 
 
-def test_an_exception_of_a_trusted_run_is_told_by_type_and_line(results):
-    messages = [test.message for test in result_of(results, "by-exception").tests]
+def test_an_exception_of_a_trusted_run_is_told_by_type_and_line(graded_class):
+    messages = [test.message for test in result_of(graded_class, "by-exception").tests]
     told = {message.rpartition("\n")[2] for message in messages if carry.WRONG in message}
     assert any(f"{carry.WRONG} (ValueError, kv_cache.py:" in line for line in told)
     # From a place that is none, and of a class of its own making.
@@ -210,7 +211,9 @@ def with_trusted(folder: Path, part: int, **changes: str) -> RemoteStudent:
     """A worker on a prepared submission; all parts but one are trusted."""
     given = {name: text_of(name) for name in ("__init__", "transformer")}
     handed_in(folder / "assignment", **given, **changes)
-    return RemoteStudent(require_sandbox(), folder, Limits(), slot=5, trusted=trusted_parts(part))
+    return RemoteStudent(
+        require_sandbox(), folder, Limits(), slot=SLOT, trusted=trusted_parts(part)
+    )
 
 
 def prefill_logits(student, n_kv_heads=2):

@@ -6,15 +6,17 @@ import json
 from argparse import Namespace
 
 import pytest
+from late import late
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-pytest.importorskip("transformers", reason="transformers is not installed")
+from reference_model.config import ModelConfig
 
-from benchmarks.decode import accounts, gpu, loops, measure, results  # noqa: E402
-from benchmarks.decode.bound import Bound  # noqa: E402
-from benchmarks.decode.sizes import random_params  # noqa: E402
-from reference_model.config import ModelConfig  # noqa: E402
-from solution.torch_model import TorchTransformer  # noqa: E402
+torch = late("torch")
+late("transformers")
+NAMES = ("accounts", "bound", "loops", "measure", "results", "sizes")
+accounts, bound, loops, measure, results, sizes = (
+    late(f"benchmarks.decode.{name}") for name in NAMES
+)
+torch_model = late("solution.torch_model")
 
 TINY = ModelConfig("tiny", 2, 32, 4, 2, 8, 48, 101)
 TIED = ModelConfig("tiny", 2, 32, 4, 2, 8, 48, 101, tied=True)
@@ -28,8 +30,8 @@ def _no_grad():
 
 @pytest.mark.parametrize("config", [TINY, TIED], ids=["untied", "tied"])
 def test_every_loop_makes_the_same_tokens(config):
-    params = random_params(config)
-    model = TorchTransformer(config.to_dict(), params)
+    params = sizes.random_params(config)
+    model = torch_model.TorchTransformer(config.to_dict(), params)
     theirs = loops.huggingface_model(config, params, torch.float32)
     timed = {
         "ours": loops.Ours(model, 8),
@@ -48,9 +50,10 @@ def test_every_loop_makes_the_same_tokens(config):
     assert not measure.same_tokens(timed, "ours", n=7)["numpy"]
 
 
-@pytest.mark.skipif(not loops.can_compile("cpu"), reason="no C++ compiler, or no Python headers")
 def test_the_compiled_loop_makes_the_same_tokens():
-    params = random_params(TINY)
+    if not loops.can_compile("cpu"):
+        pytest.skip("no C++ compiler, or no Python headers")
+    params = sizes.random_params(TINY)
     prompt = measure.random_prompt(TINY.vocab_size, 9)
     compiled = loops.StaticCompiled(TINY, params, torch.float32, 8, dynamic=False)
     made = []
@@ -63,23 +66,23 @@ def test_the_compiled_loop_makes_the_same_tokens():
 
 
 def test_the_bound_reads_the_accounts_bytes():
-    model = TorchTransformer(TINY.to_dict(), random_params(TINY))
+    model = torch_model.TorchTransformer(TINY.to_dict(), sizes.random_params(TINY))
     account = accounts.step_account(TINY, 512, bytes_per_number=4)
     # The account's step also reads the key and value it has just written.
     one_position = TINY.kv_bytes_per_token(4)
     expected = account["weight_bytes"] + account["kv_bytes"] - one_position
-    assert Bound(model, 512).bytes == expected
+    assert bound.Bound(model, 512).bytes == expected
 
 
 def test_a_row_has_every_loop_and_the_fastest_way_of_the_bound(monkeypatch):
-    monkeypatch.setattr(measure, "PAUSE_S", 0)
-    model = TorchTransformer(TINY.to_dict(), random_params(TINY))
-    bound = Bound(model, 16)
-    bound.ways["slow"] = Namespace(run=lambda n: [1000.0] * n)
-    bound.ways["fast"] = Namespace(run=lambda n: [1.0] * measure.UNTIMED_STEPS + [0.0] * 2)
+    monkeypatch.setattr("benchmarks.decode.measure.PAUSE_S", 0)
+    model = torch_model.TorchTransformer(TINY.to_dict(), sizes.random_params(TINY))
+    limit = bound.Bound(model, 16)
+    limit.ways["slow"] = Namespace(run=lambda n: [1000.0] * n)
+    limit.ways["fast"] = Namespace(run=lambda n: [1.0] * measure.UNTIMED_STEPS + [0.0] * 2)
     options = Namespace(rounds=3, steps=2, seconds=60)
     timed = {"recompute": loops.Recompute(model, 20), "ours f32": loops.Ours(model, 20)}
-    row = measure.interleaved(timed, {"bound f32": bound}, measure.random_prompt(101, 5), options)
+    row = measure.interleaved(timed, {"bound f32": limit}, measure.random_prompt(101, 5), options)
     # The first steps of a turn are not counted; recompute takes one step in the first two rounds.
     assert (row["bound f32"]["ms"], row["bound f32"]["way"]) == (0, "fast")
     assert row["bound f32"]["timed"] == 6
@@ -102,18 +105,20 @@ def test_loops_are_compared_round_by_round():
 
 
 def test_the_lectures_table_compares_equal_texts():
-    (row,) = accounts.cache_against_recompute(TINY, random_params(TINY), 5, [4])
+    (row,) = accounts.cache_against_recompute(TINY, sizes.random_params(TINY), 5, [4])
     assert row["same_tokens"]
     assert row["flop_ratio"] > 3
 
 
 def test_the_gpu_script_runs_through_on_a_cpu(monkeypatch, tmp_path):
+    from benchmarks.decode import gpu
+
     monkeypatch.setattr(gpu, "DEVICE", "cpu")
     monkeypatch.setattr(gpu, "GPU_MODEL", TIED)
-    monkeypatch.setattr(loops, "can_compile", lambda device: False)
+    monkeypatch.setattr("benchmarks.decode.loops.can_compile", lambda device: False)
     assert gpu._agreement()["float32"] < 1e-4
     left_out: list[str] = []
-    params = random_params(TIED)
+    params = sizes.random_params(TIED)
     generators = gpu._generators(params, left_out)
     options = Namespace(tokens=4, rounds=2)
     row = gpu._one_context(generators, params, 16, options, left_out)

@@ -16,15 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from late import late
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
+import reference_model as reference
+from assignment.harness.parts import PARTS
 
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-from torch.utils._pytree import tree_leaves  # noqa: E402
-
-import reference_model as reference  # noqa: E402
-from assignment.harness.parts import PARTS  # noqa: E402
-from solution import decode_torch, torch_model  # noqa: E402
+torch, torch_watch = late("torch"), late("torch_watch")
+decode_torch, torch_model = late("solution.decode_torch"), late("solution.torch_model")
 
 ROOT = Path(__file__).parent.parent
 LLAMA = reference.ModelConfig("llama", 3, 36, 6, 2, 8, 52, 37, rope_theta=300.0)
@@ -39,17 +37,19 @@ MLAS = {"one matrix": MLA, "compressed": dataclasses.replace(MLA, query_latent_d
 PROMPT, STEPS = 5, 7
 
 
-def llama(config=LLAMA, dtype=torch.float64):
+def llama(config=LLAMA, dtype="float64"):
     params = reference.init_llama(config, seed=0)
-    return torch_model.TorchTransformer(config.to_dict(), params, dtype=dtype), params
+    model = torch_model.TorchTransformer(config.to_dict(), params, dtype=getattr(torch, dtype))
+    return model, params
 
 
 def some_tokens(batch: int, length: int = PROMPT + STEPS) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(1).integers(0, 37, (batch, length)))
 
 
-def decode(model, tokens, cache, prefill=decode_torch.prefill, step=decode_torch.decode_step):
+def decode(model, tokens, cache, prefill=None, step=None):
     """Logits (B, steps + 1, V) after the prompt and after each further token, teacher-forced."""
+    prefill, step = prefill or decode_torch.prefill, step or decode_torch.decode_step
     got = [prefill(model, tokens[:, :PROMPT], cache).clone()]
     got += [step(model, token, cache).clone() for token in tokens[:, PROMPT:].T]
     return torch.stack(got, dim=1).double().numpy()
@@ -70,7 +70,7 @@ def test_logits_are_the_references(name, batch, step):
     assert np.abs(got - expected).max() <= 1e-10
 
 
-@pytest.mark.parametrize(("dtype", "largest"), [(torch.float32, 1e-5), (torch.bfloat16, 0.15)])
+@pytest.mark.parametrize(("dtype", "largest"), [("float32", 1e-5), ("bfloat16", 0.15)])
 @pytest.mark.parametrize("step", ["decode_step", "device_step"])
 def test_lower_precision_is_as_near_as_its_digits(dtype, largest, step):
     model, params = llama(dtype=dtype)
@@ -158,31 +158,7 @@ def test_fused_weights_and_plain_ones_are_the_same_memory():
 # What a step allocates, asks and makes
 
 
-class Watch(TorchDispatchMode):
-    """Notes every operation: its name, the shapes of its results, and what it allocates."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.shapes: list[tuple] = []
-        self.allocated: list[int] = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        before = {x.untyped_storage().data_ptr() for x in _tensors((args, kwargs))}
-        self.names.append(str(function))
-        self.shapes.append(tuple(tuple(x.shape) for x in _tensors(result)))
-        self.allocated += [
-            x.numel() for x in _tensors(result) if x.untyped_storage().data_ptr() not in before
-        ]
-        return result
-
-
-def _tensors(tree) -> list[torch.Tensor]:
-    return [x for x in tree_leaves(tree) if isinstance(x, torch.Tensor)]
-
-
-def watched_steps(step, dtype=torch.float32, batch=1, n=2) -> list[Watch]:
+def watched_steps(step, dtype="float32", batch=1, n=2) -> list[torch_watch.Watch]:
     """Two decode steps behind one that may set things up, on a cache of 200 positions."""
     model, _ = llama(dtype=dtype)
     cache = new_cache(model, batch, max_len=200)
@@ -191,14 +167,14 @@ def watched_steps(step, dtype=torch.float32, batch=1, n=2) -> list[Watch]:
     step(model, token, cache)
     watches = []
     for _ in range(n):
-        with Watch() as watch:
+        with torch_watch.Watch() as watch:
             step(model, token, cache)
         watches.append(watch)
     return watches
 
 
 @pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_step_on_a_cpu_allocates_nothing(dtype, batch):
     for watch in watched_steps(decode_torch.decode_step, dtype, batch):
         assert len(watch.names) > 50
@@ -206,7 +182,7 @@ def test_a_step_on_a_cpu_allocates_nothing(dtype, batch):
 
 
 def test_a_bfloat16_step_allocates_the_heads_alone():
-    for watch in watched_steps(decode_torch.decode_step, torch.bfloat16):
+    for watch in watched_steps(decode_torch.decode_step, "bfloat16"):
         heads = LLAMA.n_heads * LLAMA.head_dim
         assert max(watch.allocated, default=0) <= heads
         assert len(watch.allocated) <= 2 * LLAMA.n_layers
@@ -215,7 +191,7 @@ def test_a_bfloat16_step_allocates_the_heads_alone():
 def test_the_device_step_copies_no_keys():
     keys = 200 * LLAMA.n_kv_heads * LLAMA.head_dim
     # In bfloat16 a cache on a CPU lies in memory as on a device.
-    for watch in watched_steps(decode_torch.device_step, torch.bfloat16):
+    for watch in watched_steps(decode_torch.device_step, "bfloat16"):
         assert max(watch.allocated) < keys
 
 
@@ -250,26 +226,10 @@ class FakeGraph:
     def replay(self) -> None:
         self.log.append("replay")
         for function, args, kwargs, results, is_new in self.recorded:
-            again = _tensors(function(*args, **kwargs))
+            again = torch_watch.tensors(function(*args, **kwargs))
             for old, new, fresh in zip(results, again, is_new, strict=True):
                 if fresh:
                     old.copy_(new)
-
-
-class Recording(TorchDispatchMode):
-    def __init__(self, graph: FakeGraph) -> None:
-        super().__init__()
-        self.graph = graph
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        assert "_local_scalar_dense" not in str(function), "the host waited inside a capture"
-        kwargs = kwargs or {}
-        result = function(*args, **kwargs)
-        before = {x.untyped_storage().data_ptr() for x in _tensors((args, kwargs))}
-        results = _tensors(result)
-        is_new = [x.untyped_storage().data_ptr() not in before for x in results]
-        self.graph.recorded.append((function, args, kwargs, results, is_new))
-        return result
 
 
 class FakeCuda:
@@ -308,7 +268,7 @@ class FakeCuda:
     @contextlib.contextmanager
     def graph(self, graph):
         self.log.append("capture")
-        with Recording(graph):
+        with torch_watch.Recording(graph):
             yield
 
     def synchronize(self):
@@ -319,8 +279,8 @@ class FakeCuda:
 def on_fake_cuda(monkeypatch):
     """Makes decode_step take the path of a GPU."""
     fake = FakeCuda()
-    monkeypatch.setattr(decode_torch, "capture", partial(decode_torch.capture, cuda=fake))
-    monkeypatch.setattr(decode_torch, "HostStep", decode_torch.GraphStep)
+    monkeypatch.setattr("solution.decode_torch.capture", partial(decode_torch.capture, cuda=fake))
+    monkeypatch.setattr("solution.decode_torch.HostStep", decode_torch.GraphStep)
     return fake
 
 

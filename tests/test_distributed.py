@@ -20,11 +20,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from late import late
 from rich.console import Console
-
-pytest.importorskip("distributed", reason="dask.distributed is not installed: no cluster")
-
-from distributed import Client
 
 from grader import distributed as cluster_grading
 from grader import run as grader_run
@@ -34,6 +31,8 @@ from grader.history import without_times
 from grader.intake import find_submissions
 from grader.pool import Grading, grade_all
 from grader.record import SubmissionResult, make_result, read_record
+
+distributed = late("distributed", "dask.distributed is not installed: no cluster")
 
 ROOT = Path(__file__).resolve().parents[1]
 PRELOAD = ("grader.pool",)
@@ -169,7 +168,7 @@ def scheduler(start) -> str:
     address, _ = start_scheduler(start)
     # One command: importing dask takes longer than starting the second worker.
     start("worker", address, "--nworkers", "2", "--nthreads", "1", "--no-dashboard")
-    with Client(address, timeout=30, set_as_default=False) as client:
+    with distributed.Client(address, timeout=30, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
     return address
 
@@ -404,7 +403,7 @@ def test_nobody_there_is_a_sentence(tmp_path, grading, recipe, start):
         pass
     found = find_submissions([hand_in(tmp_path / "class", a="pass", b="pass")], grading.course)
     options = {"recipe": recipe, "preload": PRELOAD, "patience_s": 0.5}
-    with Client(address, set_as_default=False) as client:
+    with distributed.Client(address, set_as_default=False) as client:
         running = grade_on_cluster(found, grading, [], client=client, **options)
         with pytest.raises(GraderError, match="has had no workers for"):
             next(running)
@@ -447,7 +446,8 @@ def test_interrupt_keeps_what_is_done(tmp_path, grading, recipe, scheduler, monk
 
     def interrupt() -> None:
         wait_until(lambda: all(path.exists() for path in there), "two results")
-        os.kill(os.getpid(), signal.SIGINT)
+        # To this thread, as a shell does it where the others wait: what it holds back stays so.
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(Interrupted, match=r"Stopped\. 2 of 4 results are kept"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -26,6 +27,17 @@ pytestmark = pytest.mark.xdist_group("sample_class")
 EXPECTED = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
 
 
+TELLTALE = """
+import numpy as np
+
+SEEN = []
+
+def apply_rope(x, positions, theta=10000.0):
+    SEEN.append(f"<{np.asarray(x, float).ravel()[-1]:.15g}>")
+    raise ValueError(" ".join(SEEN))
+"""
+
+
 def require_sandbox() -> None:
     try:
         choose_sandbox("auto")
@@ -38,9 +50,31 @@ def secret(graded_class) -> Path:
     return graded_class.secret
 
 
-@pytest.fixture
-def results(graded_class) -> Path:
-    return graded_class.results
+@pytest.fixture(scope="module")
+def results(graded_class, tmp_path_factory) -> Path:
+    """The sample class, and two submissions of this file graded to it."""
+    made = tmp_path_factory.mktemp("made")
+    out = shutil.copytree(graded_class.results, made / "out")
+    work = [echo(made / "echo"), telltale(made / "telltale")]
+    grade_class(work, out, secret_file=graded_class.secret, real_model=False, quiet=True)
+    return out
+
+
+def echo(folder: Path) -> Path:
+    """Functions that give back their first argument."""
+    folder.mkdir()
+    for module in STUDENT_MODULES:
+        names = [name for name, home in MODULE_OF.items() if home == module]
+        code = "def echo(x=None, *rest, **more):\n    return x\n\n" + " = ".join(names)
+        (folder / f"{module}.py").write_text(f"{code} = echo\n")
+    return folder
+
+
+def telltale(folder: Path) -> Path:
+    """Says in every error all that it was given so far."""
+    folder.mkdir()
+    (folder / "rope.py").write_text(TELLTALE)
+    return folder
 
 
 def result_of(results: Path, name: str):
@@ -189,36 +223,13 @@ def test_a_public_case_earns_only_what_its_hidden_twin_confirms(hidden, points):
     assert twin.state == hidden
 
 
-def test_empty_code_earns_next_to_nothing(results, secret, tmp_path):
+def test_empty_code_earns_next_to_nothing(results):
     """Functions that give back their first argument satisfy many a property."""
-    source = tmp_path / "echo"
-    source.mkdir()
-    for module in STUDENT_MODULES:
-        names = [name for name, home in MODULE_OF.items() if home == module]
-        code = "def echo(x=None, *rest, **more):\n    return x\n\n" + " = ".join(names)
-        (source / f"{module}.py").write_text(f"{code} = echo\n")
-    out = tmp_path / "results"
-    grade_class([source], out, secret_file=secret, real_model=False, quiet=True)
-    assert result_of(out, "echo").total <= 5
+    assert result_of(results, "echo").total <= 5
 
 
-TELLTALE = """
-import numpy as np
-
-SEEN = []
-
-def apply_rope(x, positions, theta=10000.0):
-    SEEN.append(f"<{np.asarray(x, float).ravel()[-1]:.15g}>")
-    raise ValueError(" ".join(SEEN))
-"""
-
-
-def test_words_of_public_tests_hold_no_hidden_input(secret, tmp_path):
+def test_words_of_public_tests_hold_no_hidden_input(results, secret, tmp_path):
     """What a submission says of all it was given, told to its author where the test is public."""
-    require_sandbox()
-    source = tmp_path / "telltale"
-    source.mkdir()
-    (source / "rope.py").write_text(TELLTALE)
     suite = Suite.load(load_secret(secret).key, False, tmp_path)
     cases, public = suite.case_sets["hidden"], suite.case_sets["public"]
     suite.close()
@@ -227,10 +238,8 @@ def test_words_of_public_tests_hold_no_hidden_input(secret, tmp_path):
         {f"<{np.asarray(of[name].x, float).ravel()[-1]:.15g}>" for name in names}
         for of in (cases, public)
     )
-    out = tmp_path / "results"
-    grade_class([source], out, secret_file=secret, real_model=False, quiet=True)
     told: dict[str, set[str]] = {"public": set(), "hidden": set(), "own": set()}
-    for test in result_of(out, "telltale").tests:
+    for test in result_of(results, "telltale").tests:
         if test.part == 3:
             kind = test.visibility if "[" in test.id else "own"
             told[kind].update(re.findall(r"<[^>]+>", test.message))

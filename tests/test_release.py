@@ -224,7 +224,7 @@ def pip(*arguments: str, python: str = sys.executable) -> None:
     """Run pip; skip where it reaches no package index."""
     quiet = ["--quiet", "--disable-pip-version-check"]
     done = subprocess.run(
-        [python, "-m", "pip", *arguments, *quiet],
+        [sys.executable, "-m", "pip", "--python", python, *arguments, *quiet],
         env={**os.environ, "PIP_NO_COMPILE": "1", "PIP_RETRIES": "0"},
         capture_output=True,
         text=True,
@@ -429,7 +429,7 @@ def unpacked(released, tmp_path_factory) -> tuple[Path, str]:
     with zipfile.ZipFile(released / f"{NAME}.zip") as archive:
         archive.extractall(home)
     venv = home / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     python = str(venv / "bin" / "python")
     pip("install", "--editable", str(home / NAME), python=python)
     return home / NAME, python
@@ -510,6 +510,7 @@ def test_the_notebook_tests_what_its_cells_define(unpacked, filled_notebook, tmp
         assert all("waiting for 5.1 grouped_query_attention" in line for line in waiting), output
 
 
+@pytest.mark.slow
 def test_the_notebook_filled_in_gets_full_marks(filled_notebook, tmp_path):
     try:
         choose_sandbox("auto")

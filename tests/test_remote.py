@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from sandbox_support import RUNNER, require_bubblewrap, start, write_submission
+from sandbox_support import RUNNER, SLOT, require_bubblewrap, start, write_submission
 
 from grader.remote import (
     BudgetExhausted,
@@ -141,7 +141,7 @@ def honest(tmp_path_factory, weights):
     folder = write_submission(tmp_path_factory.mktemp("honest"), attention=HONEST)
     modules = dict.fromkeys(HONEST_NAMES, "attention")
     with RemoteStudent(
-        SANDBOX, folder, slot=3, mapped={"tiny": weights}, modules=modules
+        SANDBOX, folder, slot=SLOT, mapped={"tiny": weights}, modules=modules
     ) as student:
         yield student
 
@@ -342,7 +342,7 @@ def test_a_module_that_cannot_be_imported_fails_only_its_own_functions(tmp_path)
     )
     modules = {"softmax": "attention", "generate": "kv_cache", "grouped": "gqa", "absorb": "mla"}
     modules["top_k"] = "sampling"
-    with RemoteStudent(SANDBOX, folder, slot=3, modules=modules) as student:
+    with RemoteStudent(SANDBOX, folder, slot=SLOT, modules=modules) as student:
         for _ in range(2):
             with pytest.raises(ImportError, match=r"^kv_cache\.py line 2 is not valid Python"):
                 student.generate()
@@ -374,7 +374,7 @@ def notebook(tmp_path, cells: list[str]) -> RemoteStudent:
     )
     (folder / "assignment" / "notebook_cells.json").write_text(json.dumps(cells))
     modules = {"softmax": "attention", "causal_mask": "attention", "apply_rope": "rope"}
-    return RemoteStudent(SANDBOX, folder, slot=3, modules=modules)
+    return RemoteStudent(SANDBOX, folder, slot=SLOT, modules=modules)
 
 
 def test_notebook_cells_share_one_namespace_and_win_over_the_stubs(tmp_path):
