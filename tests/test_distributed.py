@@ -51,6 +51,11 @@ from grader.intake import Course
 from grader.record import TestResult
 
 class Suite:
+    blank_tests, real_model = (), None
+
+    def hash_now(self, secret):
+        return "s1"
+
     def close(self):
         pass
 
@@ -93,8 +98,12 @@ def run(suite, prepared, sandbox, limits, slot):
         time.sleep(600)
     if what == "tellslot":
         time.sleep(1)
-        return SimpleNamespace(tests=[a_test()], tier="fake", seconds=0.1, worker_notes=str(slot))
-    return SimpleNamespace(tests=[a_test()], tier="fake", seconds=0.1, worker_notes="hi")
+        return outcome(str(slot))
+    return outcome("hi")
+
+def outcome(notes):
+    return SimpleNamespace(tests=[a_test()], tier="fake", worker_notes=notes, diagnoses=(),
+                           generated_text="", expected_text="")
 
 def a_test():
     return TestResult(id="t", part=1, section="1.1", title="softmax", visibility="public",
