@@ -114,7 +114,7 @@ class Late(Strict):
                 f"`{needing[0]}` is set, but there is no due date; add `due = "
                 "2026-10-05T23:59:00+02:00` (date, time, offset from UTC)"
             )
-        if self.due and self.drop_dead and self.at("drop_dead") <= self.at("due"):
+        if self.due and self.drop_dead and self.aware(self.drop_dead) <= self.aware(self.due):
             raise ValueError("`drop_dead` is not after `due`")
         return self
 
@@ -238,7 +238,9 @@ class Policy(_PolicyFile):
     def drop_dead_date(self, student: str) -> datetime | None:
         """The drop-dead date, moved by the student's extension, in UTC."""
         last, due = self.late.at("drop_dead"), self.late.at("due")
-        return None if last is None else last + (self.due_date(student) - due)
+        if last is None or due is None:
+            return None
+        return last + (self.due_of.get(student_key(student), due) - due)
 
 
 def _sentence(path: Path, text: str, problem: ValidationError) -> str:

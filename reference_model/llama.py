@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .config import AnyConfig, ModelConfig, Params, as_config, check_params
+from .config import AnyConfig, MLAConfig, ModelConfig, Params, as_config, check_params
 from .layers import (
     as_float64,
     causal_mask,
@@ -68,7 +68,7 @@ def layer_params(params: Params, layer: int) -> dict[str, np.ndarray]:
     }
 
 
-def output_logits(config: AnyConfig, params: Params, x: np.ndarray) -> np.ndarray:
+def output_logits(config: ModelConfig | MLAConfig, params: Params, x: np.ndarray) -> np.ndarray:
     """Final norm, then lm_head, or the embedding's transpose when they are tied. (L2 §3.3)"""
     h = rmsnorm(x, params["final_norm"], config.norm_eps)
     lm_head = params["embedding"].T if config.tied else params["lm_head"]

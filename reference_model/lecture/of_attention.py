@@ -64,7 +64,7 @@ def softmax_saturation() -> Table:
 
 @table("causal-leak")
 def causal_leak() -> Table:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for masked in (True, False):
         change = causality.change_of_outputs(masked)
         rows.append(
@@ -100,7 +100,7 @@ def heads() -> Table:
 def of_positions() -> Table:
     scores = positions.relative_scores()
     weights = positions.previous_token_weights()
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             "(a) order of 10 tokens changed: outputs only follow",
             f"{positions.permutation_error():.0e}",
