@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench mutation assignment site clean
+.PHONY: demo test check bench mutation assignment site clean
 
 demo: $(VENV)/grader.installed
 	$(BIN)/python -m grader.demo
@@ -11,9 +11,12 @@ demo: $(VENV)/grader.installed
 test: $(VENV)/test.installed
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/test.installed
+# A minute: style, types, and who may import whom.
+check: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # Some minutes: every decode loop side by side on this machine, see docs/fast-decode.md.
 bench: $(VENV)/test.installed
