@@ -33,6 +33,7 @@ from grader.errors import GraderError, Interrupted
 from grader.history import without_times
 from grader.intake import find_submissions
 from grader.pool import Grading, grade_all
+from grader.protocols import GradingSuite, Outcome
 from grader.record import SubmissionResult, make_result, read_record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -209,6 +210,13 @@ def grading(tmp_path, recipe) -> Grading:
     out.mkdir()
     suite = fake_cluster_suite.Suite()
     return Grading(out, fake_cluster_suite.run, suite, "s1", "1", recipe.course(), deadline_s=60)
+
+
+def test_the_stand_ins_offer_what_the_pool_asks_for(grading):
+    import fake_cluster_suite
+
+    assert isinstance(grading.suite, GradingSuite)
+    assert isinstance(fake_cluster_suite.outcome(""), Outcome)
 
 
 def hand_in(folder: Path, **work: str) -> Path:

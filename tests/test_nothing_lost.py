@@ -25,6 +25,7 @@ from grader.changes import changes_csv, mixed_class, read_changes
 from grader.disk import require_space
 from grader.errors import GraderError, Interrupted
 from grader.history import HISTORY, earlier_records, replace_record
+from grader.protocols import GradingSuite
 from grader.record import (
     TestResult,
     make_result,
@@ -494,6 +495,10 @@ def test_an_interrupted_regrade_says_that_the_class_is_mixed(classroom, monkeypa
     # The resumed run tells what the interrupted one changed, too.
     assert "3 scores changed" in classroom.grade()
     assert not mixed_class(classroom.out)
+
+
+def test_the_stand_in_offers_what_the_pool_asks_for(kill_grader):
+    assert isinstance(kill_grader.StubSuite("A"), GradingSuite)
 
 
 def test_a_suite_edited_during_the_run_is_said_loudly(classroom, monkeypatch, kill_grader):
