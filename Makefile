@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadgroup
 
-.PHONY: demo test quick lint bench mutation assignment site clean
+.PHONY: demo test quick check bench mutation assignment site clean
 
 demo: $(VENV)/grader.installed
 	$(BIN)/python -m grader.demo
@@ -19,9 +19,12 @@ test: $(VENV)/test.installed
 quick: $(VENV)/test.installed
 	$(PYTEST) -m 'not slow'
 
-lint: $(VENV)/test.installed
+# A minute: style, types, and who may import whom.
+check: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # Some minutes: every decode loop side by side on this machine, see docs/fast-decode.md.
 bench: $(VENV)/test.installed

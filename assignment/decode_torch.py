@@ -1,3 +1,4 @@
+# Generated from solution/decode_torch.py by `make assignment`; a change belongs there.
 """Part 10: the fast decode loop in torch (L2 §4.5, §5.6). The handout is PART10.md.
 
 A decode step reads every weight and the cache once and computes little with them, so its time is

@@ -1,3 +1,4 @@
+# Generated from solution/torch_model.py by `make assignment`; a change belongs there.
 """GIVEN: transformer.py's model in torch, for part 10. Nothing to fill in, worth reading.
 
 The same parameters by the same names, (d_in, d_out), applied as x @ w; the same steps of a layer:

@@ -49,6 +49,10 @@ class StubSuite:
 
     hash: str
     blank_tests: tuple = ()
+    real_model: None = None
+
+    def hash_now(self, secret: bytes) -> str:
+        return self.hash
 
     def close(self) -> None:
         pass
@@ -76,7 +80,14 @@ def stub_run(suite: StubSuite, prepared: Path, sandbox: str, limits: object, slo
         for number in range(9)
     ]
     time.sleep(dice[-1] / 255 * 0.03)
-    return SimpleNamespace(tests=tests, tier="stand-in", seconds=0.0, worker_notes="")
+    return SimpleNamespace(
+        tests=tests,
+        tier="stand-in",
+        worker_notes="",
+        diagnoses=(),
+        generated_text="",
+        expected_text="",
+    )
 
 
 def grade_with_stub() -> None:

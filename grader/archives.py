@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol, cast
 
 from grader.errors import NothingToGrade
 from grader.words import tr
@@ -315,10 +315,14 @@ def _no_device(name: str) -> str:
     return tr("The entry {name} is a device or pipe, not a file.", name=name)
 
 
-def _read_tar(stream: BinaryIO, contents: Contents) -> None:
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def _read_tar(stream: _Readable, contents: Contents) -> None:
     # Stream mode ("r|") reads forward only: headers cannot send the reader back into a loop.
     bounded = _BoundedStream(stream, contents.limits.stream_bytes)
-    with tarfile.open(fileobj=bounded, mode="r|") as archive:
+    with tarfile.open(fileobj=cast(BinaryIO, bounded), mode="r|") as archive:
         for member in _members(archive):
             contents.count_entry()
             name = checked_name(member.name, contents.limits)
@@ -337,8 +341,9 @@ def _read_tar(stream: BinaryIO, contents: Contents) -> None:
             if not member.isreg():
                 raise NothingToGrade(_no_device(name))
             note_unread(contents, name)
-            if is_wanted(name):
-                contents.take(name, archive.extractfile(member).read)
+            file = archive.extractfile(member)
+            if file is not None and is_wanted(name):
+                contents.take(name, file.read)
     # What follows the end mark is part of the compressed stream's checksum.
     while bounded.read(_CHUNK):
         pass
@@ -347,13 +352,13 @@ def _read_tar(stream: BinaryIO, contents: Contents) -> None:
 def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     while (member := archive.next()) is not None:
         yield member
-        archive.members.clear()  # or a million entries stay in memory
+        archive.members.clear()  # type: ignore[attr-defined]  # or a million entries stay in memory
 
 
 class _BoundedStream:
     """Passes on at most `limit` bytes of a decompressed stream: headers are not believed."""
 
-    def __init__(self, stream: BinaryIO, limit: int):
+    def __init__(self, stream: _Readable, limit: int):
         self._stream = stream
         self._limit = limit
         self._left = limit

@@ -52,17 +52,17 @@ def variant_with(bugs: tuple[str, ...]) -> Variant:
     return make_variant(bug_named(name) for name in bugs)
 
 
-def is_comparable(item: pytest.Item) -> bool:
+def is_comparable(item: pytest.Function) -> bool:
     """Whether a test runs on a fixed case, so that two runs of it can be compared."""
     if "oracle" not in item.fixturenames or grading_of(item) is None:
         return False
     return set(item.fixturenames) <= _FIXTURES | set(item.callspec.params)
 
 
-def replay(item: pytest.Item, variant: Variant, case_sets: dict[str, Cases]) -> Seen:
+def replay(item: pytest.Function, variant: Variant, case_sets: dict[str, Cases]) -> Seen:
     """What a collected test sees of a variant of the solution."""
     parameters = dict(item.callspec.params)
-    oracle = plugin.Oracle(case_sets[parameters.pop("oracle")])
+    oracle = plugin.Oracle(case_sets[str(parameters.pop("oracle"))])
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -85,7 +85,7 @@ class LiveSignatures:
 
     def __init__(
         self,
-        items: Iterable[pytest.Item],
+        items: Iterable[pytest.Function],
         case_sets: dict[str, Cases],
         stored: Signatures | None = None,
     ) -> None:
@@ -128,19 +128,19 @@ class LiveSignatures:
         return replay(self._items[test], variant, self._case_sets)
 
 
-def test_name(item: pytest.Item) -> str:
+def test_name(item: pytest.Function) -> str:
     """A test's name wherever the project lies: `test_part3_rope.py::test_rope[public-float64]`."""
     return f"{item.path.name}::{item.name}"
 
 
-def observation_of(item: pytest.Item, outcome: Outcome) -> Observation:
+def observation_of(item: pytest.Function, outcome: Outcome) -> Observation:
     """What a test saw of a student's code."""
     seen = PASSED if outcome.state == "passed" else print_of(outcome.got)
     return Observation(test_name(item), outcome.grading.part, seen)
 
 
 def diagnose_outcomes(
-    outcomes: Iterable[tuple[pytest.Item, Outcome]], case_sets: dict[str, Cases]
+    outcomes: Iterable[tuple[pytest.Function, Outcome]], case_sets: dict[str, Cases]
 ) -> list[Diagnosis]:
     """Findings for a whole run, from its tests on the public cases.
 

@@ -21,7 +21,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -140,7 +140,9 @@ def connected(address: str, timeout_s: float = CONNECT_S) -> Iterator[Any]:
         # Threads inherit the mask: Ctrl-C then reaches the main thread, which knows when it may.
         with uninterrupted(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            client.__init__(address, timeout=timeout_s, set_as_default=False)
+            client.__init__(  # type: ignore[misc]
+                address, timeout=timeout_s, set_as_default=False
+            )
     except (OSError, ValueError, TypeError, RuntimeError) as problem:
         # Else the garbage collector closes it some time later, which can block and complains.
         client.status = "closed"
@@ -208,7 +210,7 @@ def grade_on_cluster(
     at_once: int | None = None,
     preload: Sequence[str] = PRELOAD,
     patience_s: float = PATIENCE_S,
-) -> Iterator[Summary]:
+) -> Generator[Summary, None, None]:
     """As grader.pool.grade_all, on the cluster's workers.
 
     At most `at_once` submissions are under way (twice the workers' threads without it), so the
@@ -219,10 +221,11 @@ def grade_on_cluster(
 
     def job(one: Found) -> Job:
         earlier = b"" if grading.regrade else _earlier(grading.out, one.student)
-        at_home = replace(grading, out=Path(), suite=None, course=None)
-        return Job(pack(one), earlier, recipe, at_home, preload)
+        nowhere = Course(Path(), (), ())
+        sent = replace(grading, out=Path(), suite=None, course=nowhere)
+        return Job(pack(one), earlier, recipe, sent, preload)
 
-    suspects = []
+    suspects: list[Found] = []
     for alone in (False, True):
         wanted = suspects if alone else found
         limit = (lambda: 1) if alone else _window(client, at_once)
@@ -333,7 +336,7 @@ def _outcome(
 
     Raises GraderError for a worker that must not grade this run.
     """
-    problem = future if isinstance(future, OSError) else future.exception()
+    problem: Any = future if isinstance(future, OSError) else future.exception()
     if isinstance(problem, WrongWorker):
         raise GraderError(
             f"{problem} Finished results are kept; stop this worker or install the same version "

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -46,7 +47,7 @@ def all_checks(out: Path, secret_file: Path | None = None) -> Iterator[Check]:
     """Every check in order. None of them raises; a check that breaks is a failed check."""
     yield _guarded("Python", _python)
     for package in PACKAGES:
-        yield _guarded(package, lambda package=package: _package(package))
+        yield _guarded(package, partial(_package, package))
     yield _guarded("test suite", _suite)
     yield _guarded("sandbox", _sandbox)
     yield from _tiers()

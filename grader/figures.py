@@ -356,8 +356,8 @@ def roofline() -> str:
 
     drawing.line(left, bottom, right + 14, bottom, arrow=True)
     drawing.line(left, bottom, left, top - 24, arrow=True)
-    for intensity in (1, 10, 100, 1000):
-        drawing.text(x_of(intensity), bottom + 16, str(intensity), size=12)
+    for tick in (1, 10, 100, 1000):
+        drawing.text(x_of(tick), bottom + 16, str(tick), size=12)
     for speed, label in ((1e12, "1 T"), (1e13, "10 T"), (1e14, "100 T"), (peak, "989 T")):
         drawing.text(left - 10, y_of(speed), label, at="end", size=12)
     drawing.text(right + 20, bottom, "FLOP/byte", at="start", size=13)
@@ -434,8 +434,9 @@ def analogy() -> str:
     for start, tip in (("man", words["woman"]), ("king", end)):
         (x1, y1), (x2, y2) = at(words[start]), at(tip)
         drawing.line(x1, y1 - 6, x2, y2 + 6, arrow=True, colour=BAD)
-    drawing.box(*np.subtract(at(end), 5).tolist(), 10, 10, NEW)
-    drawing.code(at(end)[0] + 12, at(end)[1], "v(woman) - v(man) + v(king)", at="start", size=12)
+    x, y = at(end)
+    drawing.box(x - 5, y - 5, 10, 10, NEW)
+    drawing.code(x + 12, y, "v(woman) - v(man) + v(king)", at="start", size=12)
     return drawing.svg()
 
 

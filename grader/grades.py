@@ -106,6 +106,7 @@ def export(
         _write_table(to, found, rules, path)
         said = [f"{len(found)} scores: {path}"]
     elif to == "canvas":
+        assert into is not None and column is not None  # by _check_options
         path = write or into.with_name(f"{into.stem}-graded{into.suffix}")
         said = _export_canvas(found, into, column, path, match)
     elif to == "gradescope":
@@ -115,6 +116,7 @@ def export(
     else:
         from grader.export.gradebook import write_gradebook
 
+        assert course is not None and assignment is not None  # by _check_options
         said = write_gradebook(found, out, rules, course, assignment)
     for sentence in said:
         say(console, sentence)

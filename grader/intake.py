@@ -298,7 +298,10 @@ class _Finder:
 
     def _children(self, folder: Path, depth: int) -> tuple[list[Found], list[Found], list[Path]]:
         """What a folder's entries hold: submissions, entries with nothing to grade, other files."""
-        real, rest, stray, loose = [], [], [], {}
+        real: list[Found] = []
+        rest: list[Found] = []
+        stray: list[Path] = []
+        loose: dict[str, list[Path]] = {}
         for child in sorted(folder.iterdir()):
             if is_skipped(child.name) or child.resolve() in self.exclude:
                 continue

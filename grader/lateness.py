@@ -66,7 +66,7 @@ class Late(Strict):
                 f"`{needing[0]}` is set, but there is no due date; add `due = "
                 "2026-10-05T23:59:00+02:00` (date, time, offset from UTC)"
             )
-        if self.due and self.drop_dead and self.at("drop_dead") <= self.at("due"):
+        if self.due and self.drop_dead and self.aware(self.drop_dead) <= self.aware(self.due):
             raise ValueError("`drop_dead` is not after `due`")
         return self
 

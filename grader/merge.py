@@ -52,7 +52,7 @@ def merge(folders: Iterable[Path], into: Path) -> Merged:
 
 
 def _distinct(folders: Iterable[Path]) -> list[Path]:
-    by_place = {}
+    by_place: dict[Path, Path] = {}
     for folder in folders:
         if not folder.is_dir():
             raise GraderError(f"{folder} is not a folder. Name the shards' folders.")

@@ -29,7 +29,7 @@ def _letters(name: str) -> str:
 def near_misses(names: Iterable[str], missing: Iterable[str]) -> list[str]:
     """For each missing module, the file among `names` (paths with "/") that may have been meant."""
     missing = sorted(missing)
-    told = {}
+    told: dict[str, list[str]] = {}
     for name in sorted(names):
         expected = meant_as(name.rpartition("/")[2], missing)
         if expected is not None:

@@ -238,6 +238,8 @@ def _lateness(
             notes.append(tr("no submission time known: no late penalty applied") + marked)
         return 0.0, 0.0
     rule, due = policy.late, policy.due_date(student)
+    if due is None:
+        return 0.0, 0.0
     if student_key(student) in policy.due_of:
         notes.append(tr("extension until {moment} UTC", moment=f"{due:%Y-%m-%d %H:%M}"))
     late_by = submitted_at - due
@@ -414,7 +416,7 @@ def _chosen(attempts: _Attempts, rule: Attempts, problems: list[str]) -> Score:
         # The last attempt counts even if the grader failed on it: then there is no grade yet.
         best = max(scores, key=lambda scored: (scored.submitted_at, scored.submission))
     else:
-        best = max(graded, key=lambda scored: scored.final) if graded else scores[0]
+        best = max(graded, key=lambda scored: scored.final or 0.0) if graded else scores[0]
     n, name = len(scores), best.submission
     chosen = {
         "best": tr("best of {n} attempts: {name}", n=n, name=name),

@@ -152,7 +152,9 @@ class Policy(_PolicyFile):
     def drop_dead_date(self, student: str) -> datetime | None:
         """The drop-dead date, moved by the student's extension, in UTC."""
         last, due = self.late.at("drop_dead"), self.late.at("due")
-        return None if last is None else last + (self.due_date(student) - due)
+        if last is None or due is None:
+            return None
+        return last + (self.due_of.get(student_key(student), due) - due)
 
 
 def _sentence(path: Path, text: str, problem: ValidationError) -> str:

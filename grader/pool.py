@@ -20,12 +20,12 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from multiprocessing import connection, forkserver, get_context, parent_process
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from pydantic import ValidationError
 
@@ -34,6 +34,7 @@ from grader.errors import GraderError, NothingToGrade
 from grader.history import replace_record
 from grader.intake import Course, Found, prepare, reason_hash
 from grader.places import ROOT
+from grader.protocols import Backend, SuiteT
 from grader.record import (
     SETTLED,
     SubmissionResult,
@@ -41,6 +42,7 @@ from grader.record import (
     read_record,
     remove_drafts,
 )
+from grader.sandbox import Limits, SandboxUnavailable
 from grader.slots import hold_slot
 from grader.summary import Summary
 from grader.words import speak, spoken, tr
@@ -55,21 +57,17 @@ _BOOKS = threading.RLock()
 
 
 @dataclass(frozen=True)
-class Grading:
-    """Everything that is the same for all submissions of a run. Travels to the children.
-
-    `run` is grader.suite.run_suite or a stand-in: (suite, prepared_dir, sandbox_name, limits, slot)
-    -> an object with `tests`, `tier`, `seconds`, `worker_notes`.
-    """
+class Grading(Generic[SuiteT]):
+    """Everything that is the same for all submissions of a run. Travels to the children."""
 
     out: Path
-    run: Callable[..., Any]
-    suite: Any
+    run: Backend[SuiteT]
+    suite: SuiteT
     suite_hash: str
     suite_version: str
     course: Course
     sandbox: str = "auto"
-    limits: Any = None
+    limits: Limits = field(default_factory=Limits)
     regrade: bool = False
     deadline_s: float = 300.0  # for all of one submission, far beyond the budgets inside
     # Of the messages in the records; None: by each machine's locale.
@@ -94,7 +92,7 @@ def grade_all(
     jobs: int | None = None,
     preload: Sequence[str] = PRELOAD,
     done: list[Summary] | None = None,
-) -> Iterator[Summary]:
+) -> Generator[Summary, None, None]:
     """Grade every submission, `jobs` at a time, yielding a summary as each is finished.
 
     A summary is also appended to `done`, at once with its record: after an interrupt, `done` says
@@ -268,7 +266,9 @@ def _wait(running: dict[int, _Running], deadline_s: float) -> list[int]:
     now = time.monotonic()
     next_deadline = min(child.started + deadline_s for child in running.values())
     # A signal that comes between Python's last look and the wait would be seen only after it.
-    ready = connection.wait(list(running), timeout=min(1.0, max(0.0, next_deadline - now)))
+    ready: list[Any] = connection.wait(
+        list(running), timeout=min(1.0, max(0.0, next_deadline - now))
+    )
     now = time.monotonic()
     overdue = [key for key, child in running.items() if now >= child.started + deadline_s]
     return list(dict.fromkeys([*ready, *overdue]))
@@ -419,7 +419,7 @@ def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
             result, kept = grade_one(found, grading, slot_of_machine, work)
     except BaseException as problem:  # SystemExit and KeyboardInterrupt from the harness too
         traceback.print_exc()
-        is_sentence = isinstance(problem, GraderError) or type(problem).__name__ in _SENTENCES
+        is_sentence = isinstance(problem, GraderError | SandboxUnavailable)
         words = str(problem)[:1000]
         kind = type(problem).__name__
         reason = words if is_sentence else tr("The grader failed: {what}", what=f"{kind}: {words}")
@@ -428,9 +428,6 @@ def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
     draft = work / "draft.json"
     draft.write_text(result.model_dump_json())
     draft.replace(work / (_KEPT if kept else _NEW))
-
-
-_SENTENCES = frozenset({"SandboxUnavailable"})  # named, not imported: the sandbox is loaded late
 
 
 def grade_one(
@@ -455,7 +452,7 @@ def grade_one(
             **fields,
             state="missing",
             reason=str(verdict),
-            tests=_blank_tests(grading),
+            tests=grading.suite.blank_tests,
             seconds=time.monotonic() - started,
             notes=(*found.notes, *filter(None, [note])),
         )
@@ -473,13 +470,13 @@ def grade_one(
         state="partial" if unfinished else "graded",
         tests=outcome.tests,
         sandbox_tier=outcome.tier,
-        limits=asdict(grading.limits) if grading.limits else {},
+        limits=asdict(grading.limits),
         seconds=time.monotonic() - started,
         notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [note])),
-        output_tail=outcome.worker_notes or "",
-        diagnoses=tuple(getattr(outcome, "diagnoses", ())),
-        generated_text=getattr(outcome, "generated_text", ""),
-        expected_text=getattr(outcome, "expected_text", ""),
+        output_tail=outcome.worker_notes,
+        diagnoses=tuple(outcome.diagnoses),
+        generated_text=outcome.generated_text,
+        expected_text=outcome.expected_text,
     )
     return result, False
 
@@ -504,18 +501,16 @@ def _stub_note(prepared) -> list[str]:
     return [tr("not handed in, graded as unfinished: {files}; hand in what is done", files=files)]
 
 
-def _blank_tests(grading: Grading) -> Sequence[Any]:
-    """Every test with no points, where the suite can say so: the maximum is then known."""
-    return getattr(grading.suite, "blank_tests", ())
-
-
 def _end_with_main_process() -> None:
     """Wait for the main process's death, however it came, and end this group with it.
 
     The server does not tell: it lives as long as any child, and the kernel's own signal (below)
     follows the server.
     """
-    connection.wait([parent_process().sentinel])
+    parent = parent_process()
+    if parent is None:
+        return
+    connection.wait([parent.sentinel])
     os.killpg(0, signal.SIGKILL)
 
 

@@ -73,14 +73,14 @@ def prepare(folder: Path, config: dict, load_params: Callable[[], dict]) -> Publ
 def _reference_tokens(config: dict, params: dict, prompt: tuple[int, ...]) -> list[int]:
     """Greedy tokens, as far as the reference agrees with them."""
     import solution.kv_cache
-    from solution.transformer import load_model
+    import solution.transformer
 
     class Solution:
         KVCache = solution.kv_cache.KVCache
         prefill = staticmethod(solution.kv_cache.prefill)
         decode_step = staticmethod(solution.kv_cache.decode_step)
+        load_model = staticmethod(solution.transformer.load_model)
 
-    Solution.load_model = staticmethod(load_model)
     tokens = greedy(Solution, config, params, prompt, seconds=float("inf"))
     logits = reference.llama_logits(config, params, np.array([[*prompt, *tokens]]))[0]
     best = logits[len(prompt) - 1 : -1].argmax(axis=-1)

@@ -22,7 +22,7 @@ from pydantic import (
 
 from grader.words import tr
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 MAX_MESSAGE = 4_000
 MAX_NOTE = 400
 MAX_NOTES = 50

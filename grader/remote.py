@@ -425,14 +425,13 @@ class RemoteStudent:
             raise self._record(label, problem) from None
 
     def _timed_exchange(self, label: str, message: dict, arrays: list):
-        if self._worker is None:
-            self._start()
+        channel = self._channel or self._start()
         message["free"], self._free = self._free, []
         left = self._allowed - self._spent
         seconds = min(self._limits.call_seconds, left)
         started = time.monotonic()
         try:
-            return self._channel.exchange(message, arrays, started + seconds)
+            return channel.exchange(message, arrays, started + seconds)
         except wire.TooLarge as error:
             raise ValueError(f"the arguments of {label} are too large: {error}") from None
         except WorkerTimeout:
@@ -519,7 +518,7 @@ class RemoteStudent:
 
     # --- the worker ------------------------------------------------------------------------------
 
-    def _start(self) -> None:
+    def _start(self) -> Channel:
         """Start a worker and check what it says of itself. No code of the submission runs yet."""
         started = time.monotonic()
         worker = self._sandbox.launch(
@@ -545,6 +544,7 @@ class RemoteStudent:
         self._worker, self._channel = worker, channel
         self._generation += 1
         self._free = []
+        return channel
 
     def _hand_over(self, trusted: TrustedParts, channel: Channel, deadline: float) -> None:
         """Give the worker trusted functions before it runs anything of the submission."""
@@ -558,7 +558,7 @@ class RemoteStudent:
             )
 
     def _stop(self) -> None:
-        if self._worker is None:
+        if self._worker is None or self._channel is None:
             return
         self._worker.kill()
         self._channel.drain()
@@ -582,13 +582,15 @@ def student_exception(report: Any) -> Exception:
     if type(report) is not dict:
         raise wire.WireError("an error report was expected")
     name, message, where, bases = (report.get(k) for k in ("type", "message", "where", "bases"))
-    if not all(type(x) is str for x in (name, message, where)) or type(bases) is not list:
+    if type(name) is not str or type(message) is not str or type(where) is not str:
+        raise wire.WireError("an error report was expected")
+    if type(bases) is not list:
         raise wire.WireError("an error report was expected")
     name, message = wire.clean_text(name, 100), wire.clean_text(message)
     if name == ImportError.__name__:
         message = import_words.in_words(message)
     error = _builtin_exception(name, message) or _own_exception(name, message, bases)
-    error.student_where = wire.clean_text(where, 200)
+    error.student_where = wire.clean_text(where, 200)  # type: ignore[attr-defined]
     return error
 
 

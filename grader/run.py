@@ -2,7 +2,7 @@
 
 import contextlib
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -151,7 +151,7 @@ def _recipe(secret: Secret, grading: Grading) -> Any:
 
 def _on_cluster(
     client: Any, grading: Grading, recipe: Any, jobs: int | None
-) -> tuple[Callable[..., Iterator[Summary]], str]:
+) -> tuple[Callable[..., Generator[Summary, None, None]], str]:
     """How to grade on the workers, and the words for it; GraderError when one of them cannot."""
     from grader.distributed import check_workers, grade_on_cluster
 
@@ -172,8 +172,7 @@ def _on_cluster(
 
 def _warn_of_edited_suite(grading: Grading, secret: Secret) -> None:
     """The children read the tests when they run, the hash was taken before."""
-    hash_now = getattr(grading.suite, "hash_now", None)
-    if hash_now is not None and hash_now(secret.key) != grading.suite_hash:
+    if grading.suite.hash_now(secret.key) != grading.suite_hash:
         _complain(
             "WARNING: the test suite was edited during this run. Some results may be by the old "
             "tests and some by the new; run the same command again with --regrade."
@@ -221,7 +220,7 @@ def _grading(
 
 def _model_words(grading: Grading) -> str:
     """The real model's tests add points, so a class should be graded with or without, not both."""
-    there = getattr(grading.suite, "real_model", None) is not None
+    there = grading.suite.real_model is not None
     return tr("with the real model") if there else tr("without the real model")
 
 
@@ -252,7 +251,7 @@ def _jobs(wanted: int | None, limits: Limits, found: int) -> int:
 def _grade(
     found: list,
     grading: Grading,
-    grade: Callable[..., Iterator[Summary]],
+    grade: Callable[..., Generator[Summary, None, None]],
     console: Console,
     quiet: bool,
 ) -> list[Summary]:

@@ -116,7 +116,7 @@ def _read(path: Path, created: bool) -> Secret:
             f"digits, found {len(content)} bytes that are not. Restore it from a copy, or delete "
             "it to get a new one (hidden cases change, so everything is then graded anew)."
         )
-    warnings = ()
+    warnings: tuple[str, ...] = ()
     if mode & 0o077:
         warnings = (
             f"The secret seed file {path} can be read by other users (mode "

@@ -91,7 +91,7 @@ def _tidy(source: str) -> str:
 
 
 def generated_files() -> dict[str, str]:
-    """What assignment/ must hold, by file name."""
+    """Stubs and given files as students get them, by file name."""
     stubs = {
         f"{module}.py": make_stub(_read(SOLUTION / f"{module}.py"), f"solution/{module}.py")
         for module in (*STUDENT_MODULES, TORCH_PART.module)
@@ -100,11 +100,25 @@ def generated_files() -> dict[str, str]:
     return stubs | copies
 
 
+def marked_files() -> dict[str, str]:
+    """What assignment/ of this repository holds: generated_files, with a first line that says so.
+
+    Students do not get that line: a stub is theirs to edit.
+    """
+    return {name: mark(name) + source for name, source in generated_files().items()}
+
+
+def mark(name: str) -> str:
+    """The first line of a generated file in this repository."""
+    home = next((home for home, names in COPIED.items() if name in names), SOLUTION)
+    return f"# Generated from {home.name}/{name} by `make assignment`; a change belongs there.\n"
+
+
 def stale_files() -> list[str]:
     """Names of the files in assignment/ that differ from what solution/ generates."""
     return [
         name
-        for name, source in generated_files().items()
+        for name, source in marked_files().items()
         if not (ASSIGNMENT / name).exists() or _read(ASSIGNMENT / name) != source
     ]
 
@@ -119,9 +133,9 @@ def main(arguments: list[str]) -> int:
         for name in stale:
             print(f"assignment/{name} is stale: run python -m grader.skeleton")
         return 1 if stale else 0
-    for name, source in generated_files().items():
+    for name, source in marked_files().items():
         (ASSIGNMENT / name).write_text(source, encoding="utf-8")
-    print(f"assignment/: {len(stale)} of {len(generated_files())} files changed")
+    print(f"assignment/: {len(stale)} of {len(marked_files())} files changed")
     return 0
 
 

@@ -97,6 +97,9 @@ def _read_moment(path: Path, line: int, text: str, late: Late) -> datetime:
 
 def read_extensions(path: Path, late: Late) -> dict[str, datetime]:
     """Due dates by `student_key` of a CSV file: student,due or student,days."""
+    of_all = late.at("due")
+    if of_all is None:
+        raise GraderError(f"{path}: extensions need a due date of all; set `due` in the policy.")
     due_of: dict[str, datetime] = {}
     first_line: dict[str, int] = {}
     for line, row in _rows(path, "extensions", "student", ("student", "due", "days")):
@@ -113,16 +116,18 @@ def read_extensions(path: Path, late: Late) -> dict[str, datetime]:
                 "Keep one."
             )
         first_line[key] = line
-        due_of[key] = _read_moment(path, line, due, late) if due else _later(path, line, days, late)
-        if due_of[key] < late.at("due"):
+        moment = due_of[key] = (
+            _read_moment(path, line, due, late) if due else _later(path, line, days, of_all)
+        )
+        if moment < of_all:
             raise GraderError(
                 f"{path}, line {line}: the extension of {student!r} ends before the due date "
-                f"{late.at('due').isoformat()}."
+                f"{of_all.isoformat()}."
             )
     return due_of
 
 
-def _later(path: Path, line: int, days: str, late: Late) -> datetime:
+def _later(path: Path, line: int, days: str, due: datetime) -> datetime:
     try:
         number = float(days)
         if not 0 <= number <= 3650:
@@ -131,7 +136,7 @@ def _later(path: Path, line: int, days: str, late: Late) -> datetime:
         raise GraderError(
             f"{path}, line {line}: days is {days!r}, expected a number from 0 to 3650."
         ) from None
-    return late.at("due") + number * DAY
+    return due + number * DAY
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import hypothesis
 import platformdirs
@@ -29,13 +29,14 @@ from assignment.harness.exercises import ANSWERS_FILE
 from assignment.harness.outcome import FAILED, OUTCOME, Outcome
 from assignment.harness.parts import GIVEN_FILES
 from assignment.harness.points import grading_of
+from assignment.harness.student import Backend
 from grader.places import ASSIGNMENT, GRADER, HIDDEN_TESTS, REFERENCE, SOLUTION
 
 from . import carry, golden, real_model
 from .diagnosis import diagnose_outcomes, test_name
 from .disk import SCRATCH_PREFIX
 from .errors import GraderError
-from .record import DiagnosisRecord, TestResult
+from .record import DiagnosisRecord, TestResult, TestState, Visibility
 from .remote import BudgetExhausted, RemoteStudent
 from .sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
 from .seeds import derive_seed
@@ -211,24 +212,25 @@ def _texts(suite: Suite, remote: RemoteStudent, results: list[TestResult]) -> tu
 
     A right decode writes the right text, and that need not be waited for.
     """
-    text = suite.real_model and suite.real_model.text
+    model = suite.real_model
     states = {test.state for test in results if test.id.startswith("test_real_model.py::")}
-    if not text or not states & {"passed", "failed"}:
+    if model is None or model.text is None or not states & {"passed", "failed"}:
         return "", ""
+    text = model.text
     if "failed" not in states:
         return "", text.expected
     remote.close()  # the words that come must be of a worker that has seen nothing hidden
     remote.begin_test("text")
     params = remote.mapped_params(real_model.MAPPED_NAME)
-    return text.of(remote, suite.real_model.config, params), text.expected
+    return text.of(remote, model.config, params), text.expected
 
 
 def _diagnosed(session: GradingSession) -> tuple[DiagnosisRecord, ...]:
     """What the failures on the public cases equal."""
     outcomes = [
-        (item, item.stash[OUTCOME])
+        (item, outcome)
         for item in session.items
-        if _visibility(item) == "public" and item.stash.get(OUTCOME, None)
+        if _visibility(item) == "public" and (outcome := item.stash.get(OUTCOME, None))
     ]
     return tuple(
         DiagnosisRecord(
@@ -301,14 +303,14 @@ def collect(suite: Suite) -> list[TestResult]:
     return session.results
 
 
-def collect_all(suite: Suite) -> tuple[list[pytest.Item], dict[str, Cases]]:
+def collect_all(suite: Suite) -> tuple[list[pytest.Function], dict[str, Cases]]:
     """The collected tests and their cases, for running them here on something trusted."""
     session = GradingSession(suite, backend=None)
     _run_pytest(session, "--collect-only")
     return session.items, suite.case_sets
 
 
-def collect_public() -> tuple[list[pytest.Item], dict[str, Cases]]:
+def collect_public() -> tuple[list[pytest.Function], dict[str, Cases]]:
     """As collect_all, the public cases alone."""
     session = GradingSession(Suite(hidden_cases=Path(), real_model=None, hash=""), backend=None)
     _run_pytest(session, "--collect-only")
@@ -353,25 +355,30 @@ class GradingSession:
         self.suite = suite
         self.backend = backend
         self.results: list[TestResult] = []
-        self.items: list[pytest.Item] = []
+        self.items: list[pytest.Function] = []
         self.problem: Exception | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[plugin.BACKEND] = self.backend
-        names = {name: {} for name in ("public", "hidden")}
+        config.stash[plugin.BACKEND] = cast(Backend, self.backend)  # None where nothing runs
+        names: dict[str, Cases] = {"public": {}, "hidden": {}}
         config.stash[plugin.CASE_SETS] = self.suite.case_sets if self.backend else names
         # Nobody reads pytest's own tracebacks here, and making one takes longer than a test.
         config.option.tbstyle = "value"
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
         items[:] = [item for item in items if self._wanted(item)]
         self.items = list(items)
         items.sort(key=_turn)
         if self.backend is None:
             self.results = [_result_of(item, outcome=None) for item in items]
 
-    def _wanted(self, item: pytest.Item) -> bool:
+    @property
+    def _remote(self) -> RemoteStudent:
+        assert self.backend is not None  # where tests run and are not only collected
+        return self.backend.remote
+
+    def _wanted(self, item: pytest.Function) -> bool:
         """Hidden tests have no public cases, and the real model may not be there."""
         if "real_model" in item.fixturenames and self.suite.real_model is None:
             return False
@@ -380,12 +387,13 @@ class GradingSession:
     @pytest.fixture
     def real_model(self) -> SimpleNamespace:
         model = self.suite.real_model
-        params = self.backend.remote.mapped_params(real_model.MAPPED_NAME)
+        assert model is not None  # else the tests that ask for it were left out
+        params = self._remote.mapped_params(real_model.MAPPED_NAME)
         return SimpleNamespace(config=model.config, params=params, **model.expected())
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        remote = self.backend.remote
+    def pytest_runtest_protocol(self, item: pytest.Function) -> Generator[None, object, object]:
+        remote = self._remote
         share = PUBLIC_SHARE if _visibility(item) == "public" else 1.0
         remote.begin_test(item.nodeid, share)
         started = time.monotonic()
@@ -400,7 +408,7 @@ class GradingSession:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo
+        self, item: pytest.Function, call: pytest.CallInfo
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Tell apart the student's failures, a used-up budget and our own."""
         report = yield
@@ -429,12 +437,12 @@ class TrustedSession(GradingSession):
         unwanted = collection_path.is_file() and collection_path.name not in wanted_files
         return True if unwanted else None
 
-    def _wanted(self, item: pytest.Item) -> bool:
+    def _wanted(self, item: pytest.Function) -> bool:
         return test_name(item) in self.wanted and super()._wanted(item)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo
+        self, item: pytest.Function, call: pytest.CallInfo
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         if call.excinfo is not None:
             self.errors[test_name(item)] = call.excinfo.value
@@ -444,8 +452,10 @@ class TrustedSession(GradingSession):
 OUT_OF_BUDGET = pytest.StashKey[bool]()
 
 
-def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0) -> TestResult:
+def _result_of(item: pytest.Function, outcome: Outcome | None, seconds: float = 0.0) -> TestResult:
     grading = grading_of(item)
+    if grading is None:
+        raise GraderError(f"The test {test_name(item)} has no points; mark it with `graded`.")
     state, message = (outcome.state, outcome.message) if outcome else ("not_started", "")
     if item.stash.get(OUT_OF_BUDGET, False) and state == FAILED:
         state = "out_of_time"
@@ -457,7 +467,7 @@ def _result_of(item: pytest.Item, outcome: Outcome | None, seconds: float = 0.0)
         visibility=_visibility(item),
         points=outcome.points if outcome else 0.0,
         max_points=grading.points,
-        state=state,
+        state=cast(TestState, state),
         message=message,
         first_bad_step=outcome.first_bad.get("step") if outcome else None,
         max_error=outcome.max_error if outcome else None,
@@ -475,7 +485,7 @@ def _with_remark(result: TestResult) -> TestResult:
     return result.model_copy(update={"message": f"{result.message}\n{remark}"})
 
 
-def _turn(item: pytest.Item) -> int:
+def _turn(item: pytest.Function) -> int:
     """Public cases first, then tests that draw their own examples, then hidden cases.
 
     A worker remembers what it was given, and the words of exceptions in public tests are shown to
@@ -486,13 +496,14 @@ def _turn(item: pytest.Item) -> int:
     return 0 if "oracle" in item.fixturenames else 1
 
 
-def _error_by_step(item: pytest.Item, outcome: Outcome | None) -> tuple[float, ...]:
+def _error_by_step(item: pytest.Function, outcome: Outcome | None) -> tuple[float, ...]:
     """For the student's own plot, so of public cases only."""
     return outcome.error_by_step if outcome and _visibility(item) == "public" else ()
 
 
-def _visibility(item: pytest.Item) -> str:
+def _visibility(item: pytest.Function) -> Visibility:
     """By the cases a test runs on; a test without cases is as public as its file."""
     by_file = "hidden" if item.path.parent == HIDDEN_TESTS else "public"
     callspec = getattr(item, "callspec", None)
-    return callspec.params.get("oracle", by_file) if callspec else by_file
+    case_set = callspec.params.get("oracle", by_file) if callspec else by_file
+    return "hidden" if case_set == "hidden" else "public"

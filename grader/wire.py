@@ -89,21 +89,28 @@ def pack(value: Any, arrays: list[np.ndarray], special: Special, depth: int = 0)
         name = getattr(value, "__name__", "").rstrip("_")
         known = name in _DTYPE_OF and issubclass(value, np.generic)
         return {"c": name} if known else special(value)
-    if isinstance(value, tuple | list | dict) and _has_methods_of_its_own(type(value)):
-        return special(value)
-    if isinstance(value, tuple):
-        return {"t": [pack(v, arrays, special, depth + 1) for v in tuple.__iter__(value)]}
-    if isinstance(value, list):
-        return [pack(v, arrays, special, depth + 1) for v in list.__iter__(value)]
-    if isinstance(value, dict):
-        items = dict.items(value)
-        if all(isinstance(k, str) for k, _ in items):
-            return {"d": {str.__str__(k): pack(v, arrays, special, depth + 1) for k, v in items}}
-        return special(value)
+    if isinstance(value, tuple | list | dict):
+        return _pack_container(value, arrays, special, depth + 1)
     # An IntEnum or a str subclass equals its plain value; the other side gets that plain value.
     for plain in (bool, int, float, str):
         if isinstance(value, plain):
             return getattr(plain, f"__{plain.__name__}__")(value)
+    return special(value)
+
+
+def _pack_container(
+    value: tuple | list | dict, arrays: list[np.ndarray], special: Special, depth: int
+) -> Any:
+    """A container with everything in it, `depth` containers below the value that is packed."""
+    if _has_methods_of_its_own(type(value)):
+        return special(value)
+    if isinstance(value, tuple):
+        return {"t": [pack(v, arrays, special, depth) for v in tuple.__iter__(value)]}
+    if isinstance(value, list):
+        return [pack(v, arrays, special, depth) for v in list.__iter__(value)]
+    items = dict.items(value)
+    if all(isinstance(k, str) for k, _ in items):
+        return {"d": {str.__str__(k): pack(v, arrays, special, depth) for k, v in items}}
     return special(value)
 
 
@@ -180,7 +187,7 @@ class Unpacker:
             return _DTYPE_OF[content] if tag == "y" else _DTYPE_OF[content].type
         if tag == "u":
             return _unpack_unsupported(content)
-        return self._special(node={tag: content})
+        return self._special({tag: content})
 
     def _array(self, description: Any) -> np.ndarray:
         """The next array in the frame, copied: writable, aligned, and nobody else's."""
@@ -229,7 +236,7 @@ def build_frame(nonce: bytes, message: Any, arrays: list[np.ndarray], limit: int
     if len(text) > MAX_MESSAGE_BYTES or len(text) + numbers > limit:
         raise TooLarge(len(text) + numbers)
     # 0-d and empty arrays have no usable buffer of their own.
-    parts = [a if a.ndim and a.size else a.tobytes() for a in arrays]
+    parts: list[Any] = [a if a.ndim and a.size else a.tobytes() for a in arrays]
     return b"".join([HEADER.pack(len(text), numbers, nonce), text, *parts])
 
 

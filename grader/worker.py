@@ -692,7 +692,9 @@ def serve(requests: int, replies: int, limit: int) -> None:
 
 def main() -> None:
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+        stream.reconfigure(  # type: ignore[union-attr]
+            encoding="utf-8", errors="backslashreplace", line_buffering=True
+        )
     found = check_isolation()
     make_package_importable()
     os.environ.clear()

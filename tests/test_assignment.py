@@ -74,6 +74,21 @@ def test_a_changed_stub_counts_as_stale(tmp_path, monkeypatch):
     assert skeleton.stale_files() == ["rope.py"]
 
 
+def test_a_generated_file_says_so_here_and_not_to_students():
+    line = skeleton.mark("rope.py")
+    assert "solution/rope.py" in line
+    stub = (skeleton.ASSIGNMENT / "rope.py").read_text(encoding="utf-8")
+    assert stub == line + skeleton.generated_files()["rope.py"]
+    assert "reference_model/smollm2.py" in skeleton.mark("smollm2.py")
+
+
+def test_a_generated_file_is_folded_away_in_diffs():
+    attributes = (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+    listed = {line for line in attributes if line.startswith("assignment/") and "*" not in line}
+    generated = skeleton.generated_files()
+    assert listed == {f"assignment/{name} linguist-generated" for name in generated}
+
+
 def test_golden_data_is_what_the_reference_computes():
     assert golden.stale_cases() == []
 

@@ -30,6 +30,7 @@ from grader.errors import GraderError, Interrupted
 from grader.history import without_times
 from grader.intake import find_submissions
 from grader.pool import Grading, grade_all
+from grader.protocols import GradingSuite, Outcome
 from grader.record import SubmissionResult, make_result, read_record
 
 distributed = late("distributed", "dask.distributed is not installed: no cluster")
@@ -49,6 +50,11 @@ from grader.intake import Course
 from grader.record import TestResult
 
 class Suite:
+    blank_tests, real_model = (), None
+
+    def hash_now(self, secret):
+        return "s1"
+
     def close(self):
         pass
 
@@ -91,8 +97,12 @@ def run(suite, prepared, sandbox, limits, slot):
         time.sleep(600)
     if what == "tellslot":
         time.sleep(1)
-        return SimpleNamespace(tests=[a_test()], tier="fake", seconds=0.1, worker_notes=str(slot))
-    return SimpleNamespace(tests=[a_test()], tier="fake", seconds=0.1, worker_notes="hi")
+        return outcome(str(slot))
+    return outcome("hi")
+
+def outcome(notes):
+    return SimpleNamespace(tests=[a_test()], tier="fake", worker_notes=notes, diagnoses=(),
+                           generated_text="", expected_text="")
 
 def a_test():
     return TestResult(id="t", part=1, section="1.1", title="softmax", visibility="public",
@@ -198,6 +208,13 @@ def grading(tmp_path, recipe) -> Grading:
     out.mkdir()
     suite = fake_cluster_suite.Suite()
     return Grading(out, fake_cluster_suite.run, suite, "s1", "1", recipe.course(), deadline_s=60)
+
+
+def test_the_stand_ins_offer_what_the_pool_asks_for(grading):
+    import fake_cluster_suite
+
+    assert isinstance(grading.suite, GradingSuite)
+    assert isinstance(fake_cluster_suite.outcome(""), Outcome)
 
 
 def hand_in(folder: Path, **work: str) -> Path:

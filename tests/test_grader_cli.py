@@ -28,7 +28,9 @@ def command(monkeypatch, tmp_path):
     course = Course(tmp_path / "package", ("attention", "rope"), ())
     states: dict[str, str] = {}
     seen = SimpleNamespace(states=states, grading=None, jobs=None)
-    suite = SimpleNamespace(close=lambda: None)
+    suite = SimpleNamespace(
+        blank_tests=(), real_model=None, hash_now=lambda key: "s", close=lambda: None
+    )
 
     def grading(out, course, secret, sandbox, regrade, real_model) -> Grading:
         return Grading(out, print, suite, "s", "1", course, sandbox, regrade=regrade)

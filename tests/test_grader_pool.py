@@ -17,6 +17,7 @@ import pytest
 from grader.errors import GraderError
 from grader.intake import Course, find_submissions
 from grader.pool import Grading, grade_all, results_lock
+from grader.protocols import GradingSuite, Outcome
 from grader.record import SubmissionResult, read_record, record_path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,13 +30,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from grader.errors import GraderError
 from grader.record import TestResult
-
-class SandboxUnavailable(Exception):
-    pass
+from grader.sandbox import SandboxUnavailable
 
 class Suite:
+    real_model = None
+
     def __init__(self, scratch):
         self.scratch = Path(scratch)
+
+    def hash_now(self, secret):
+        return "s1"
 
     def close(self):
         pass
@@ -58,6 +62,10 @@ def run(suite, prepared, sandbox, limits, slot):
         return act(todo[0], suite, slot)
     finally:
         slot_file.unlink()
+
+def outcome(tests, notes):
+    return SimpleNamespace(tests=tests, tier="fake", worker_notes=notes, diagnoses=(),
+                           generated_text="", expected_text="")
 
 def act(what, suite, slot):
     state = "passed"
@@ -82,12 +90,12 @@ def act(what, suite, slot):
             time.sleep(600)
         os._exit(int(what[-1]))
     if what == "empty":
-        return SimpleNamespace(tests=[], tier="fake", seconds=0.0, worker_notes="")
+        return outcome([], "")
     if what == "slow":
         time.sleep(0.2)
     if what == "exhausted":
         state = "out_of_time"
-    return SimpleNamespace(tests=[a_test(1.0, state)], tier="fake", seconds=0.1, worker_notes="hi")
+    return outcome([a_test(1.0, state)], "hi")
 """
 
 # A grader as a process of its own, with the stand-ins in place of suite and sandbox.
@@ -143,6 +151,13 @@ def grading(tmp_path, course, fakes) -> Grading:
     out.mkdir()
     suite = fake_suite.Suite(scratch)
     return Grading(out, fake_suite.run, suite, "s1", "1", course, deadline_s=60)
+
+
+def test_the_stand_ins_offer_what_the_pool_asks_for(grading):
+    import fake_suite
+
+    assert isinstance(grading.suite, GradingSuite)
+    assert isinstance(fake_suite.outcome([], ""), Outcome)
 
 
 def hand_in(folder: Path, **work: str) -> Path:

@@ -26,6 +26,7 @@ from grader.changes_table import changes_csv
 from grader.disk import require_space
 from grader.errors import GraderError, Interrupted
 from grader.history import HISTORY, earlier_records, replace_record
+from grader.protocols import GradingSuite
 from grader.record import (
     TestResult,
     make_result,
@@ -497,10 +498,14 @@ def test_an_interrupted_regrade_says_that_the_class_is_mixed(classroom, monkeypa
     assert not mixed_class(classroom.out)
 
 
+def test_the_stand_in_offers_what_the_pool_asks_for(kill_grader):
+    assert isinstance(kill_grader.StubSuite("A"), GradingSuite)
+
+
 def test_a_suite_edited_during_the_run_is_said_loudly(classroom, monkeypatch, kill_grader):
-    monkeypatch.setattr(kill_grader.StubSuite, "hash_now", lambda self, key: "A", raising=False)
+    monkeypatch.setattr(kill_grader.StubSuite, "hash_now", lambda self, key: "A")
     assert "WARNING" not in classroom.grade()
-    monkeypatch.setattr(kill_grader.StubSuite, "hash_now", lambda self, key: "B", raising=False)
+    monkeypatch.setattr(kill_grader.StubSuite, "hash_now", lambda self, key: "B")
     assert "WARNING: the test suite was edited during this run" in classroom.grade(quiet=True)
 
 

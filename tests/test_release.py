@@ -89,6 +89,19 @@ def test_links_of_the_readme_lead_somewhere(bundled):
         assert ", ".join(part.functions) in bundled[f"{NAME}/CHANGELOG.md"].decode()
 
 
+def test_generated_files_come_without_the_repositorys_mark(bundled):
+    for name, source in skeleton.generated_files().items():
+        if (path := f"{NAME}/assignment/{name}") in bundled:
+            assert bundled[path].decode() == source
+    assert not any("make assignment" in text for _, text in texts(bundled))
+
+
+def test_the_documents_say_how_large_it_is(released, bundled):
+    size = (released / f"{NAME}.zip").stat().st_size / 2**20
+    document = " ".join((ROOT / "docs" / "release.md").read_text(encoding="utf-8").split())
+    assert f"({size:.1f} MiB, {len(bundled)} files)" in document
+
+
 def test_no_solution_and_no_reference(bundled):
     given = "\n".join(skeleton.generated_files().values())
     secret_lines = set()

@@ -30,7 +30,14 @@ def world(monkeypatch, tmp_path):
     """A class, and a grader whose points are made up here: `say` fixes a student's state."""
     course = Course(tmp_path / "package", ("attention",), ())
     states: dict[str, str] = {}
-    suite = SimpleNamespace(hash="s1", close=lambda: None)
+    suite = SimpleNamespace(
+        hash="s1",
+        blank_tests=(),
+        real_model=None,
+        # As `name` below, and no reason to warn: nothing was edited.
+        hash_now=lambda key: f"{suite.hash}-{key.hex()[:4]}",
+        close=lambda: None,
+    )
 
     def grading(out, course, secret, sandbox, regrade, real_model) -> Grading:
         name = f"{suite.hash}-{secret.key.hex()[:4]}"

@@ -6,6 +6,7 @@ Nothing broadcasts here and NaN equals nothing, so a scalar or a NaN cannot pass
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def check(condition: bool, message: str) -> None:
         raise Mismatch(message)
 
 
-def check_array(got: object, expected: np.ndarray, what: str, axes: Axes = ()) -> None:
+def check_array(got: Any, expected: np.ndarray, what: str, axes: Axes = ()) -> None:
     """Fail unless `got` is `expected` up to rounding.
 
     Args:
@@ -119,7 +120,7 @@ def check_refused(call: Callable[[], object], what: str) -> None:
     raise Mismatch(tr("{what} was accepted; a ValueError is expected", what=what))
 
 
-def check_differs(got: object, other: np.ndarray, what: str) -> None:
+def check_differs(got: Any, other: np.ndarray, what: str) -> None:
     """Fail where two results agree that must not: a function that ignores its input.
 
     Guards the properties that hold for a constant or for an unchanged input too.
@@ -210,7 +211,8 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
     wrong = error > tolerance
     if not wrong.any():
         return
-    first, worst = _first(wrong), np.unravel_index(error.argmax(), error.shape)
+    first = _first(wrong)
+    worst = tuple(map(int, np.unravel_index(error.argmax(), error.shape)))
     words = tr(
         "{what}: shape {shape} and dtype {dtype} are right, values are not\n"
         "first wrong at {place}: got {got:.6g}, expected {expected:.6g}\n"

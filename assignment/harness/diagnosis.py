@@ -99,7 +99,7 @@ def diagnose(
     observations = list(observations)
     deadline = time.monotonic() + seconds
     found: tuple[str, ...] = ()
-    findings = []
+    findings: list[Diagnosis] = []
     for part in sorted({o.part for o in observations}):
         of_part = [o for o in observations if o.part == part]
         if not any(isinstance(o.seen, tuple) for o in of_part):
@@ -111,7 +111,8 @@ def diagnose(
             continue
         sets = _narrowed(sets, observations, part, found, signatures)
         n_tests = sum(isinstance(o.seen, tuple) for o in of_part)
-        error = max(_explains(of_part, found + bugs, signatures) for bugs in sets)
+        errors = (_explains(of_part, found + bugs, signatures) for bugs in sets)
+        error = max(error for error in errors if error is not None)  # each of them explains it
         findings.append(Diagnosis(part, tuple(sets), n_tests, error))
         found += sets[0]
     return findings
@@ -121,7 +122,8 @@ def with_exact_errors(
     findings: list[Diagnosis], observations: list[Observation], signatures: Signatures
 ) -> list[Diagnosis]:
     """The same findings, their errors measured against these signatures."""
-    exact, found = [], ()
+    exact: list[Diagnosis] = []
+    found: tuple[str, ...] = ()
     for finding in findings:
         of_part = [o for o in observations if o.part == finding.part]
         found += finding.alternatives[0]
@@ -136,12 +138,14 @@ def _explanations(
     """Single bugs that explain all failures of the part; if none does, pairs."""
     part = of_part[0].part
     names = [n for p in (part, *CALLED_BY.get(part, ())) for n in signatures.bugs_of(p)]
-    single = [(n,) for n in names if _explains(of_part, (*found, n), signatures) is not None]
+    single: list[tuple[str, ...]] = [
+        (n,) for n in names if _explains(of_part, (*found, n), signatures) is not None
+    ]
     if single:
         return single
     # Of a pair, each bug alone must already fail a test that fails, and no test that passes.
     able = [n for n in names if _could_take_part(of_part, (*found, n), signatures)]
-    pairs = []
+    pairs: list[tuple[str, ...]] = []
     for pair in itertools.combinations(able, 2):
         if time.monotonic() > deadline:
             break

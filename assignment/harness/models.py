@@ -23,7 +23,7 @@ def random_model(seed: int, n_heads: int = 4, n_kv_heads: int = 4) -> tuple[dict
     weights of one, a wrong position or scale would hardly move the logits.
     """
     rng = draws.rng(seed)
-    config = {
+    config: dict[str, Any] = {
         "name": "property test",
         "n_layers": 2,
         "d_model": 18,

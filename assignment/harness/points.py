@@ -45,7 +45,7 @@ def grading_of(item: pytest.Item) -> Grading | None:
     if mark is None:
         return None
     section, points = mark.args
-    docstring = getattr(item.obj, "__doc__", None) or item.name
+    docstring = getattr(getattr(item, "obj", None), "__doc__", None) or item.name
     title = docstring.strip().splitlines()[0].rstrip(".")
     variant = _variant(item)
     return Grading(section, points, title + variant, variant)

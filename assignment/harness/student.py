@@ -23,7 +23,7 @@ from .words import tr
 _STUB_MESSAGE = re.compile(r"Part (\d+\.\d+) (\w+)")
 
 
-class NotStarted(pytest.skip.Exception):
+class NotStarted(pytest.skip.Exception):  # type: ignore[name-defined]
     """A stub was reached: the test says nothing about the student's work yet."""
 
     def __init__(self, section: str, function: str) -> None:
@@ -164,9 +164,8 @@ class LocalBackend:
 def _arrays_in(function: Any, args: tuple, kwargs: dict) -> list[tuple[str, np.ndarray]]:
     """The arrays among the arguments, with the names of the parameters they were given for."""
     try:
-        bound = inspect.signature(function).bind(*args, **kwargs).arguments.items()
+        named = list(inspect.signature(function).bind(*args, **kwargs).arguments.items())
     except (TypeError, ValueError):  # the call will fail, or the function hides its parameters
-        bound = [(tr("number {n}", n=i + 1), value) for i, value in enumerate(args)]
-    named = list(bound)
+        named = [(tr("number {n}", n=i + 1), value) for i, value in enumerate(args)]
     # Only plain arrays are inputs; a student's cache may well be an array of a class of its own.
     return [(label, value) for label, value in named if type(value) is np.ndarray]

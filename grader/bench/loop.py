@@ -93,7 +93,9 @@ class Loop:
 
     @property
     def pid(self) -> int:
-        return self._remote.pid
+        pid = self._remote.pid
+        assert pid is not None  # a loop has loaded its model before it takes turns
+        return pid
 
     @property
     def tier(self) -> str:

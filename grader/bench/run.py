@@ -73,8 +73,9 @@ def bench_submission(
                 loop = Loop(name, sandbox, folder, packages, weights, setting, slot, call_seconds)
                 held.callback(loop.close)
                 loops.append(loop)
-            measured = run_experiment(setting, base, *loops, progress=progress)
-            printed = loops[0].printed()
+            submission, ours = loops
+            measured = run_experiment(setting, base, submission, ours, progress=progress)
+            printed = submission.printed()
     return Benched(found.student, found.source_name, sandbox.tier, setting, measured, printed)
 
 

@@ -40,7 +40,7 @@ def make_cases(seed: int, with_hidden: bool = False) -> dict[str, Fields]:
 def _unlike_public(seed: int, name: str) -> Fields:
     """A case of a few options, drawn until it is not the public one: a table could answer that."""
     public = vars(load_cases()[name])
-    for again in count():
-        fields = BUILDERS[name](Draw(seed + again, name))
-        if any(public[key] != fields[key] for key in FEW_OPTIONS[name]):
-            return fields
+    drawn = (BUILDERS[name](Draw(seed + again, name)) for again in count())
+    return next(
+        fields for fields in drawn if any(public[key] != fields[key] for key in FEW_OPTIONS[name])
+    )

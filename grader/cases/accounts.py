@@ -71,7 +71,10 @@ def of_model(draw: Draw, answer: Callable[[ModelConfig], int]) -> Fields:
 def kv_bytes(draw: Draw) -> Fields:
     """In BF16, which is the default, and in one and four bytes."""
     first, *others = drawn_models(draw)
-    calls = [{"config": first}, {"config": large_model(draw), "bytes_per_number": 1}]
+    calls: list[dict[str, Any]] = [
+        {"config": first},
+        {"config": large_model(draw), "bytes_per_number": 1},
+    ]
     calls += [{"config": c, "bytes_per_number": draw.choice((1, 4))} for c in others]
     return asked(calls, lambda config, **more: config.kv_bytes_per_token(**more))
 

@@ -1,7 +1,7 @@
 """Cases that decode a small Llama: parts 4 and 5.
 
-Each point of DESIGN 4.8 is here: weights of unit scale, random norm weights, distinct dimensions,
-short contexts, several steps, prefill logits at every position.
+So that a bug shows: weights of unit scale, random norm weights, distinct dimensions, short
+contexts, several steps, prefill logits at every position.
 """
 
 from __future__ import annotations

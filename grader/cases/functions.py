@@ -17,7 +17,7 @@ Fields = dict[str, Any]
 
 def softmax(draw: Draw, dtype: type, shift: float = 0.0, axis: int = -1) -> Fields:
     """A shift of +-1000 overflows exp unless the maximum is taken off first."""
-    x = (3 * draw.normal(2, 5, 7) + shift).astype(dtype)
+    x: np.ndarray = (3 * draw.normal(2, 5, 7) + shift).astype(dtype)
     return {"x": x, "axis": axis, "expected": reference.softmax(x, axis).astype(dtype)}
 
 
@@ -67,7 +67,7 @@ def merge_heads(draw: Draw) -> Fields:
 def multi_head_attention(draw: Draw, dtype: type) -> Fields:
     """d, H*d_h and H*d_v all differ."""
     d_model, n_heads, head_dim, v_dim = draw.choice((14, 16)), 3, 6, 7
-    fields = {
+    fields: Fields = {
         "x": draw.normal(2, 5, d_model, dtype=dtype),
         "w_q": _weight(draw, d_model, n_heads * head_dim, dtype),
         "w_k": _weight(draw, d_model, n_heads * head_dim, dtype),
@@ -92,7 +92,7 @@ def rope(draw: Draw, dtype: type, lead: tuple[int, ...], per_row: bool) -> Field
     """Positions with gaps that start anywhere, shared by the batch or each row's own."""
     length, head_dim, theta = 5, draw.choice((6, 8)), draw.choice((50.0, 300.0))
     rows = [draw.increasing(length, below=40) for _ in range(lead[0])]
-    fields = {
+    fields: Fields = {
         "x": draw.normal(*lead, length, head_dim, dtype=dtype),
         "positions": np.stack(rows) if per_row else rows[0],
         "theta": theta,
@@ -108,14 +108,14 @@ def grouped_query_attention(draw: Draw, dtype: type, n_groups: int = 4) -> Field
         "v": draw.normal(2, n_groups, key_len, v_dim, dtype=dtype),
         "mask": reference.causal_mask(query_len, key_len),
     }
-    expected = reference.grouped_query_attention(**fields).astype(dtype)
+    expected: np.ndarray = reference.grouped_query_attention(**fields).astype(dtype)
     return fields | {"expected": expected}
 
 
 def mean_pool_kv_heads(draw: Draw, dtype: type) -> Fields:
     n_kv_heads, group_size, head_dim = draw.choice((2, 4)), 3, 5
     n_heads = n_kv_heads * group_size
-    fields = {
+    fields: Fields = {
         "w": draw.normal(11, n_heads * head_dim, dtype=dtype),
         "n_heads": n_heads,
         "n_kv_heads": n_kv_heads,
@@ -125,7 +125,7 @@ def mean_pool_kv_heads(draw: Draw, dtype: type) -> Fields:
 
 def temperature(draw: Draw, dtype: type) -> Fields:
     logits, value = draw.normal(2, 9, dtype=dtype), draw.choice((0.3, 0.7, 1.9))
-    expected = reference.temperature(logits, value).astype(dtype)
+    expected: np.ndarray = reference.temperature(logits, value).astype(dtype)
     return {"logits": logits, "temperature": value, "expected": expected}
 
 

@@ -99,7 +99,9 @@ def nearest(draw: Draw, dtype: type) -> Fields:
     """Vectors of very different lengths, so that a large dot product is no small angle."""
     n_words, dim, count = 14, draw.choice((5, 6)), draw.choice((4, 5))
     while True:
-        vectors = (draw.normal(n_words, dim) * np.exp(draw.normal(n_words, 1))).astype(dtype)
+        vectors: np.ndarray = (draw.normal(n_words, dim) * np.exp(draw.normal(n_words, 1))).astype(
+            dtype
+        )
         query = draw.normal(dim, dtype=dtype)
         if _is_clear(vectors, query):
             break
@@ -118,7 +120,9 @@ def nearest(draw: Draw, dtype: type) -> Fields:
 def analogy(draw: Draw, dtype: type) -> Fields:
     """Questions about vectors at random: often the nearest word is one of the question's."""
     n_words, n_questions, dim = 15, 24, draw.choice((5, 6))
-    vectors = (draw.normal(n_words, dim) * np.exp(0.5 * draw.normal(n_words, 1))).astype(dtype)
+    vectors: np.ndarray = (
+        draw.normal(n_words, dim) * np.exp(0.5 * draw.normal(n_words, 1))
+    ).astype(dtype)
     questions: list[np.ndarray] = []
     while len(questions) < n_questions:
         a, a_star, b = question = draw.rng.choice(n_words, size=3, replace=False)

@@ -61,10 +61,11 @@ def _header(parts: Sequence[int]) -> list[str]:
 def _row(score: Score, parts: Sequence[int]) -> list[str]:
     when = score.submitted_at.astimezone(UTC).isoformat() if score.submitted_at else ""
     by_number = {part.part: part for part in score.parts}
-    of_parts = []
+    of_parts: list[str] = []
     for number in parts:
         part = by_number.get(number)
-        of_parts += [number_cell(part and part.points), number_cell(part and part.max_points)]
+        points = (part.points, part.max_points) if part else (None, None)
+        of_parts += map(number_cell, points)
     graded = score.final is not None
     numbers = (score.days_late, score.raw, score.minimum_loss, score.penalty, score.final)
     days, raw, loss, penalty, final = (number_cell(n if graded else None) for n in numbers)

@@ -29,7 +29,8 @@ def write_gradebook(
     points, comments, timestamps, left_out = {}, {}, {}, []
     for score in scores:
         record, why = read_record(results, score.submission)
-        if reason := _why_not(score, record, why, needed):
+        reason = _why_not(score, record, needed) if record else why
+        if reason or record is None:
             left_out.append(f"{score.student} ({reason})")
             continue
         points[score.student] = scores_of(record)
@@ -49,9 +50,7 @@ def write_gradebook(
     return [*said, f"{count} students of {assignment!r} in the gradebook of {course}"]
 
 
-def _why_not(score: Score, record: SubmissionResult | None, why: str, needed: set[str]) -> str:
-    if record is None:
-        return why
+def _why_not(score: Score, record: SubmissionResult, needed: set[str]) -> str:
     if score.final is None:
         return "; ".join(score.notes)
     if score.repeated:

@@ -68,7 +68,7 @@ def _test(test: TestResult, scale: float, policy: Policy) -> dict[str, Any]:
         "tags": [f"part{test.part}", test.visibility],
         "visibility": "visible" if visible else _hidden_visibility(policy),
     }
-    if visible:
+    if visible and seen is not None:
         entry["output"] = _text(_output(seen))
     return entry
 

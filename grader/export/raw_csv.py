@@ -45,7 +45,9 @@ def parse(text: str, delimiter: str) -> list[Row]:
     """
     separator = re.escape(delimiter)
     cell = re.compile(rf'"(?:[^"]|"")*+"[^{separator}\r\n]*+|(?!")[^{separator}\r\n]*+')
-    rows, cells, at, line = [], [], 0, 1
+    rows: list[Row] = []
+    cells: list[str] = []
+    at, line = 0, 1
     start = line
     while at < len(text) or cells:
         match = cell.match(text, at)

@@ -159,5 +159,7 @@ def _cell(name: str, variant: str, group: list[TestResult]) -> GradeCell:
 def _split(test_id: str) -> tuple[str, str, str]:
     """File, function and parameters; of the latter, the set of cases is left out."""
     match = _ID.fullmatch(test_id)
+    if match is None:
+        raise ValueError(f"{test_id!r} is no test's id")
     words = (match["variant"] or "").split("-")
     return match["file"], match["test"], "-".join(w for w in words if w not in ("public", "hidden"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 from assignment.harness.parts import PARTS
@@ -100,15 +99,18 @@ def make_course(
 
 def _copy_package(destination: Path) -> list[Path]:
     """The part of the student's package that notebooks need: given code, tests, golden data."""
-    from grader.skeleton import ASSIGNMENT
+    from grader.skeleton import ASSIGNMENT, generated_files
 
+    generated = generated_files()
     names = [ASSIGNMENT / name for name in PACKAGE_FILES]
     for pattern in PACKAGE_PATTERNS:
         names += sorted(ASSIGNMENT.glob(pattern))
     copied = []
     for path in names:
-        copy = destination / path.relative_to(ASSIGNMENT)
+        name = path.relative_to(ASSIGNMENT)
+        copy = destination / name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+        source = generated.get(name.as_posix())
+        copy.write_bytes(path.read_bytes() if source is None else source.encode())
         copied.append(copy)
     return copied

@@ -162,7 +162,7 @@ def open_gradebook(course: NbgraderCourse) -> Iterator[Any]:
             raise
         commit()
     except OperationalError as problem:
-        raise _locked(course, problem.orig) from None
+        raise _locked(course, problem.orig or problem) from None
     except (DatabaseError, InvalidEntry) as problem:
         raise _locked(course, problem) from None
     finally:
@@ -253,7 +253,8 @@ def _write_student(
     submission = gradebook.update_or_create_submission(assignment, student, **when)
     gradebook.db.flush()
     gradebook.db.refresh(submission)
-    grades, texts = {}, {}
+    grades: dict[tuple[str, str], Any] = {}
+    texts: dict[tuple[str, str], Any] = {}
     for notebook in submission.notebooks:
         grades |= {(notebook.name, grade.name): grade for grade in notebook.grades}
         texts |= {(notebook.name, comment.name): comment for comment in notebook.comments}

@@ -120,6 +120,8 @@ def _load(package: str, name: str) -> ModuleType:
         SOLUTION / f"{name or '__init__'}.py",
         submodule_search_locations=None if name else [str(SOLUTION)],
     )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{full_name} cannot be imported from {SOLUTION}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[full_name] = module
     spec.loader.exec_module(module)

@@ -236,7 +236,8 @@ def _split_module(module: str) -> tuple[str, dict[str, str]]:
 
 
 def _closing_marker(lines: list[str], node: ast.stmt) -> str:
-    following = lines[node.end_lineno] if node.end_lineno < len(lines) else ""
+    end = node.end_lineno or len(lines)
+    following = lines[end] if end < len(lines) else ""
     return following if following.strip() == END else ""
 
 

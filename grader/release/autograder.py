@@ -90,7 +90,8 @@ def grade(root: Path) -> None:
         print(plain(record.output_tail, lines=True))
         raise GraderError(record.reason)
     # Of a group, whoever has the latest due date counts.
-    student = max(metadata.students, key=policy.due_date) if late and metadata.students else None
+    due_of = {student: due for student in metadata.students if (due := policy.due_date(student))}
+    student = max(due_of, key=due_of.__getitem__) if late and due_of else None
     scored = score(record, policy, metadata.submitted_at if late else None, student)
     content = results_json(record, scored, policy)
     content["extra_data"]["attempt"] = metadata.earlier + 1

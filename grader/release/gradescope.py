@@ -86,9 +86,9 @@ def _course(project: Project) -> Iterator[tuple[str, bytes]]:
         yield f"assignment/{name}", with_unix_lines(name, content)
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*")):
-            name = PurePosixPath(path.relative_to(ROOT).as_posix())
-            if package != "assignment" and path.is_file() and not is_cache(name):
-                yield str(name), with_unix_lines(str(name), path.read_bytes())
+            place = PurePosixPath(path.relative_to(ROOT).as_posix())
+            if package != "assignment" and path.is_file() and not is_cache(place):
+                yield str(place), with_unix_lines(str(place), path.read_bytes())
 
 
 def _pyproject(project: Project) -> str:

@@ -96,8 +96,8 @@ def _split(modules: Mapping[str, str]) -> tuple[str, dict[str, str]]:
             text = "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
             if isinstance(node, ast.Import | ast.ImportFrom):
                 imports |= dict.fromkeys(_import_lines(node, module))
-            elif getattr(node, "name", "") in listed:
-                current = node.name
+            elif (name := getattr(node, "name", "")) in listed:
+                current = name
                 functions[current] = before + text
                 before = ""
             elif _is_docstring(node):

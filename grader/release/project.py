@@ -64,7 +64,8 @@ def _from_clone(root: Path) -> Project | None:
 
 def _from_installation() -> Project:
     told = metadata.distribution(NAME)
-    dependencies, extras = [], {}
+    dependencies: list[str] = []
+    extras: dict[str, list[str]] = {}
     for requirement in told.requires or ():
         needed, _, marker = requirement.partition(";")
         conditions = [text.strip() for text in marker.split(" and ") if text.strip()]

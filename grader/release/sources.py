@@ -36,7 +36,7 @@ def is_cache(path: PurePosixPath) -> bool:
 
 
 def homework_files(package: Path | None = None) -> dict[str, bytes]:
-    """Every file of the homework by its path below assignment/.
+    """Every file of the homework by its path below assignment/, without the repository's marks.
 
     Raises:
         GraderError: a stub or given file is not what solution/ generates, golden data is not what
@@ -45,7 +45,7 @@ def homework_files(package: Path | None = None) -> dict[str, bytes]:
     package = package or Course.load().package
     files = _read_all(package)
     generated = skeleton.generated_files()
-    _require_fresh(files, generated)
+    _require_fresh(files, skeleton.marked_files())
     _require_fresh_golden(package)
     for name in files:
         if name not in generated and not _is_known(PurePosixPath(name)):
@@ -53,7 +53,7 @@ def homework_files(package: Path | None = None) -> dict[str, bytes]:
                 f"{PACKAGE}/{name} is no part of the homework, and everything in {PACKAGE}/ goes "
                 "to the students. Move it elsewhere, then release again."
             )
-    return files
+    return files | {name: source.encode() for name, source in generated.items()}
 
 
 def _read_all(package: Path) -> dict[str, bytes]:
@@ -76,8 +76,8 @@ def _is_known(path: PurePosixPath) -> bool:
     )
 
 
-def _require_fresh(files: dict[str, bytes], generated: dict[str, str]) -> None:
-    for name, source in generated.items():
+def _require_fresh(files: dict[str, bytes], marked: dict[str, str]) -> None:
+    for name, source in marked.items():
         if name not in files:
             raise GraderError(
                 f"{PACKAGE}/{name} is missing. Write it with `python -m grader.skeleton`."

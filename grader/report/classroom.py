@@ -130,10 +130,10 @@ class Classroom:
     def page(self, problems: Sequence[str] = ()) -> str:
         """The HTML of index.html."""
         rows = sorted(self.rows, key=_in_order)
-        graded = [row for row in rows if row.final is not None]
+        graded = [(row, row.final) for row in rows if row.final is not None]
         tests = self._columns()
         most = max((row.most for row in rows), default=0.0)
-        finals = [row.final for row in graded]
+        finals = [final for _, final in graded]
         times = sorted((row.seconds for row in rows if row.seconds > 0), reverse=True)
         part_numbers = sorted({p.part for p in tests} | set(self.policy.points))
         return render(
@@ -145,7 +145,7 @@ class Classroom:
             no_grade=[row for row in rows if row.final is None and row.state != "error"],
             problems=[without_paths(problem) for problem in problems],
             counts=Counter(row.state for row in rows),
-            n_full=sum(row.final >= row.most for row in graded if row.most),
+            n_full=sum(final >= row.most for row, final in graded if row.most),
             median=median(finals) if finals else None,
             most=most,
             parts=[(number, _part_title(number)) for number in part_numbers],

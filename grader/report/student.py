@@ -172,7 +172,9 @@ def _feedback(
     )
 
 
-def _in_full_first(failures: Sequence[Failure]) -> tuple[tuple[Failure, ...], ...]:
+def _in_full_first(
+    failures: Sequence[Failure],
+) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
     """The failures to read first, the plotted one among them, and the others."""
     first = sorted(failures, key=lambda failure: failure.plot is None)[:N_IN_FULL]
     return tuple(first), tuple(failure for failure in failures if failure not in first)
@@ -226,7 +228,7 @@ def _plot(test: TestResult) -> ErrorPlot | None:
 
 def _only_hidden(tests: Sequence[TestResult]) -> tuple[str, ...]:
     """Titles that fail on hidden cases and on no public one."""
-    failed = {True: [], False: []}
+    failed: dict[bool, list[str]] = {True: [], False: []}
     for test in tests:
         if test.state in ("failed", "out_of_time"):
             failed[test.visibility == "public"].append(f"{test.section} {spoken_title(test.title)}")

@@ -33,7 +33,7 @@ def probe_once(probe: Callable) -> Callable:
             raise SandboxUnavailable(refusal)
         return sandbox
 
-    asked.cache_clear = remembered.cache_clear
+    asked.cache_clear = remembered.cache_clear  # type: ignore[attr-defined]
     return asked
 
 

@@ -14,6 +14,7 @@ import select
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Self
 
 from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
@@ -44,7 +45,7 @@ class Bubblewrap:
         self.tier = f"bubblewrap ({how}{'' if syscall_filter else ', no syscall filter'})"
 
     @classmethod
-    def working(cls) -> "Bubblewrap":
+    def working(cls) -> Self:
         """A sandbox tried out in this process; SandboxUnavailable says why there is none."""
         return _working()
 
@@ -158,8 +159,8 @@ class Bubblewrap:
             options += ["--ro-bind", str(source), str(target)]
         for target in self._view.masks:
             options += ["--tmpfs", str(target), "--remount-ro", str(target)]
-        for target, link in self._view.links:
-            options += ["--symlink", target, str(link)]
+        for points_to, link in self._view.links:
+            options += ["--symlink", points_to, str(link)]
         for device in DEVICES:
             options += ["--dev-bind", device, device]
         return options

@@ -113,7 +113,7 @@ def _with_dependencies(names: tuple[str, ...]) -> list[str]:
             continue  # for another platform
         found.append(name)
         needed = (r for r in requirements if not re.search(r"\bextra\s*==", r))
-        waiting += [re.match(r"[\w.-]+", r)[0] for r in needed]
+        waiting += [re.split(r"[^\w.-]", r, maxsplit=1)[0] for r in needed]
     return found
 
 
@@ -121,5 +121,7 @@ def _top_level(distribution: metadata.Distribution) -> list[Path]:
     """The files and folders a distribution has put beside those of others."""
     names = {Path(file).parts[0] for file in distribution.files or ()}
     unwanted = re.compile(r"\.\.|__pycache__|.*\.(dist-info|egg-info|data|pth)|.*-nspkg.*")
-    places = [Path(distribution.locate_file(n)) for n in sorted(names) if not unwanted.fullmatch(n)]
+    places = [
+        Path(str(distribution.locate_file(n))) for n in sorted(names) if not unwanted.fullmatch(n)
+    ]
     return [path for path in places if path.exists()]
