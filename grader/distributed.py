@@ -43,7 +43,13 @@ from grader.pool import (
     results_lock,
     uninterrupted,
 )
-from grader.record import MAX_RECORD_BYTES, SubmissionResult, read_bounded, record_path
+from grader.record import (
+    MAX_RECORD_BYTES,
+    SubmissionResult,
+    parse_record,
+    read_bounded,
+    record_path,
+)
 from grader.slots import own_folder
 
 CONNECT_S = 10.0  # for the scheduler to answer, and for a first worker to be there
@@ -350,7 +356,7 @@ def _outcome(
         with contextlib.suppress(ValidationError, RecursionError, TypeError, ValueError):
             content, kept = future.result()
             if len(content) <= MAX_RECORD_BYTES:
-                result = SubmissionResult.model_validate_json(content)
+                result = parse_record(content)
                 if (result.student, result.suite_hash) == (found.student, grading.suite_hash):
                     return result, bool(kept)
         reason = "The worker sent back something that is not this submission's result."

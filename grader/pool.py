@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -30,9 +29,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from grader.disk import require_space
-from grader.errors import GraderError, NothingToGrade
+from grader.errors import GraderError, NothingToGrade, SandboxUnavailable
 from grader.history import replace_record
 from grader.intake import Course, Found, prepare, reason_hash
+from grader.notes import Note, note
 from grader.record import (
     SETTLED,
     SubmissionResult,
@@ -59,7 +59,7 @@ class Grading:
     """Everything that is the same for all submissions of a run. Travels to the children.
 
     `run` is grader.suite.run_suite or a stand-in: (suite, prepared_dir, sandbox_name, limits, slot)
-    -> an object with `tests`, `tier`, `seconds`, `worker_notes`.
+    -> an object with `tests`, `sandbox`, `tier`, `seconds`, `worker_notes`.
     """
 
     out: Path
@@ -400,10 +400,6 @@ def summarise(result: SubmissionResult, kept: bool = False) -> Summary:
     )
 
 
-# How the line begins that says where, in the languages of messages.
-_WHERE = ("first wrong", "第一处错误")
-
-
 def _first_problem(result: SubmissionResult) -> str:
     if result.state in ("missing", "error"):
         return result.reason
@@ -415,11 +411,12 @@ def _first_problem(result: SubmissionResult) -> str:
     if not failing:
         return ""
     first = failing[0]
-    lines = first.message.strip().splitlines() or [spoken(first.state.replace("_", " "))]
+    lines = first.message.strip().splitlines()
+    if lines and first.state in ("not_started", "waiting"):
+        return lines[0]  # the stub that was reached names its own section
     # Where it goes wrong says more than that shape and dtype are right.
-    words = next((line for line in lines if line.startswith(_WHERE)), lines[0])
-    # A stub names its own section.
-    return words if re.match(r"\d+\.\d+ ", words) else f"{first.section} {words}"
+    words = first.where or next(iter(lines), spoken(first.state.replace("_", " ")))
+    return f"{first.section} {words}"
 
 
 # ---------------------------------------------------------------------------------------- child
@@ -435,7 +432,7 @@ def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
             result, kept = grade_one(found, grading, slot_of_machine, work)
     except BaseException as problem:  # SystemExit and KeyboardInterrupt from the harness too
         traceback.print_exc()
-        is_sentence = isinstance(problem, GraderError) or type(problem).__name__ in _SENTENCES
+        is_sentence = isinstance(problem, GraderError | SandboxUnavailable)
         words = str(problem)[:1000]
         kind = type(problem).__name__
         reason = words if is_sentence else tr("The grader failed: {what}", what=f"{kind}: {words}")
@@ -444,9 +441,6 @@ def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
     draft = work / "draft.json"
     draft.write_text(result.model_dump_json())
     draft.replace(work / (_KEPT if kept else _NEW))
-
-
-_SENTENCES = frozenset({"SandboxUnavailable"})  # named, not imported: the sandbox is loaded late
 
 
 def grade_one(
@@ -464,7 +458,7 @@ def grade_one(
         prepared = prepare(found, work / "submission", grading.course)
     except NothingToGrade as verdict:
         fields["submission_hash"] = reason_hash(str(verdict))
-        earlier, note = _earlier(grading, fields)
+        earlier, refusal = _earlier(grading, fields)
         if earlier is not None:
             return earlier, True
         result = make_result(
@@ -473,11 +467,11 @@ def grade_one(
             reason=str(verdict),
             tests=_blank_tests(grading),
             seconds=time.monotonic() - started,
-            notes=(*found.notes, *filter(None, [note])),
+            notes=(*found.notes, *filter(None, [refusal])),
         )
         return result, False
     fields["submission_hash"] = prepared.submission_hash
-    earlier, note = _earlier(grading, fields)
+    earlier, refusal = _earlier(grading, fields)
     if earlier is not None:
         return earlier, True
     outcome = grading.run(grading.suite, prepared.folder, grading.sandbox, grading.limits, slot)
@@ -488,10 +482,11 @@ def grade_one(
         **fields,
         state="partial" if unfinished else "graded",
         tests=outcome.tests,
+        sandbox=outcome.sandbox,
         sandbox_tier=outcome.tier,
         limits=asdict(grading.limits) if grading.limits else {},
         seconds=time.monotonic() - started,
-        notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [note])),
+        notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [refusal])),
         output_tail=outcome.worker_notes or "",
         diagnoses=tuple(getattr(outcome, "diagnoses", ())),
         generated_text=getattr(outcome, "generated_text", ""),
@@ -500,24 +495,23 @@ def grade_one(
     return result, False
 
 
-def _earlier(grading: Grading, fields: dict) -> tuple[SubmissionResult | None, str]:
+def _earlier(grading: Grading, fields: dict) -> tuple[SubmissionResult | None, Note | None]:
     """An earlier result of the same work by the same suite, else a note on why one was refused."""
     if grading.regrade:
-        return None, ""
-    earlier, note = read_record(grading.out, fields["student"])
+        return None, None
+    earlier, refusal = read_record(grading.out, fields["student"])
     if earlier is None:
-        return None, note
+        return None, refusal
     same = all(getattr(earlier, name) == fields[name] for name in ("submission_hash", "suite_hash"))
     # Results of a run without a sandbox could have been forged by the submission.
-    trusted = grading.sandbox == "none" or not earlier.sandbox_tier.startswith("none")
-    return (earlier if same and trusted and earlier.state in SETTLED else None), ""
+    trusted = grading.sandbox == "none" or earlier.sandbox != "none"
+    return (earlier if same and trusted and earlier.state in SETTLED else None), None
 
 
-def _stub_note(prepared) -> list[str]:
+def _stub_note(prepared) -> list[Note]:
     if not prepared.from_stubs or "notebook_cells.json" in prepared.taken:
         return []
-    files = tr(", ").join(prepared.from_stubs)
-    return [tr("not handed in, graded as unfinished: {files}; hand in what is done", files=files)]
+    return [note("from_stubs", files=tuple(prepared.from_stubs))]
 
 
 def _blank_tests(grading: Grading) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from assignment.harness.parts import PART_BY_NUMBER, STUDENT_MODULES
 from grader import carry
 from grader.carry import NO_HELP, Places, ids_to_repeat, trusted_parts
 from grader.demo import CLASS
-from grader.record import TestResult, read_record
+from grader.record import ImportFailure, TestResult, read_record
 from grader.remote import RemoteStudent, WorkerTimeout, student_exception
 from grader.run import grade_class
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
@@ -314,9 +314,15 @@ def test_the_answer_to_a_part_is_not_in_its_worker(part):
 # --- which tests, and what of them is told -------------------------------------------------------
 
 
-def a_test(part: int, state: str = "passed", name: str = "test_it", message: str = "wrong"):
+def a_test(part: int, state: str = "passed", name: str = "test_it", **more):
+    function, _, parameters = name.partition("[")
+    case_set, _, case = parameters.removesuffix("]").partition("-")
     return TestResult(
         id=f"test_part{part}.py::{name}",
+        file=f"test_part{part}.py",
+        function=function,
+        case_set=case_set or None,
+        case=case,
         part=part,
         section=f"{part}.1",
         title="it",
@@ -324,8 +330,14 @@ def a_test(part: int, state: str = "passed", name: str = "test_it", message: str
         points=2.0 if state == "passed" else 0.0,
         max_points=2.0,
         state=state,
-        message="" if state == "passed" else message,
+        message="" if state == "passed" else "wrong",
+        **more,
     )
+
+
+def no_python(file: str) -> ImportFailure:
+    module = file.removesuffix(".py")
+    return ImportFailure(kind="not_python", module=module, file=file, line=3, problem="it is")
 
 
 def passing(*states: str):
@@ -343,12 +355,12 @@ def passing(*states: str):
         (passing("failed", "waiting"), 2, True),
         (passing("failed", "not_started"), 2, False),
         (
-            [a_test(1, "failed"), a_test(5, "failed", message="ImportError: gqa.py line 3 is")],
+            [a_test(1, "failed"), a_test(5, "failed", import_failure=no_python("gqa.py"))],
             5,
             False,
         ),
         (
-            [a_test(1, "failed"), a_test(4, "failed", message="ImportError: gqa.py line 3 is")],
+            [a_test(1, "failed"), a_test(4, "failed", import_failure=no_python("gqa.py"))],
             4,
             True,
         ),

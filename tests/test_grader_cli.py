@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from grader import cli, doctor, sandbox
 from grader import run as grader_run
 from grader.intake import Course
+from grader.notes import note
 from grader.pool import Grading, Summary
 from grader.record import TestResult, make_result, write_record
 
@@ -180,7 +181,7 @@ def test_show_prints_failures_of_one_student(command, tmp_path):
         suite_version="1",
         state="graded",
         tests=[TestResult(**test)],
-        notes=["old.zip was ignored"],
+        notes=[note("inner_archive", file="old.zip")],
     )
     (tmp_path / "results").mkdir()
     write_record(tmp_path / "results", result)
@@ -207,7 +208,7 @@ def test_no_sandbox_is_said_loudly_and_a_missing_one_is_a_sentence(monkeypatch, 
 
     def choose(name):
         if name == "none":
-            return SimpleNamespace(tier="none")
+            return SimpleNamespace(kind="none", tier="none")
         raise Unavailable("bwrap is not there.")
 
     monkeypatch.setattr(sandbox, "SandboxUnavailable", Unavailable)

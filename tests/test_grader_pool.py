@@ -82,12 +82,16 @@ def act(what, suite, slot):
             time.sleep(600)
         os._exit(int(what[-1]))
     if what == "empty":
-        return SimpleNamespace(tests=[], tier="fake", seconds=0.0, worker_notes="")
+        return an_outcome([], "")
     if what == "slow":
         time.sleep(0.2)
     if what == "exhausted":
         state = "out_of_time"
-    return SimpleNamespace(tests=[a_test(1.0, state)], tier="fake", seconds=0.1, worker_notes="hi")
+    return an_outcome([a_test(1.0, state)], "hi")
+
+def an_outcome(tests, notes):
+    return SimpleNamespace(tests=tests, sandbox="portable", tier="fake", seconds=0.1,
+                           worker_notes=notes)
 """
 
 # A grader as a process of its own, with the stand-ins in place of suite and sandbox.
@@ -288,7 +292,7 @@ def test_damaged_and_unsandboxed_records_are_graded_anew(grading, tmp_path):
     calls(grading)
     ana, bob = (record_path(grading.out, name) for name in ("ana", "bob"))
     ana.write_bytes(ana.read_bytes()[:-40])
-    bob.write_text(json.dumps(json.loads(bob.read_text()) | {"sandbox_tier": "none"}))
+    bob.write_text(json.dumps(json.loads(bob.read_text()) | {"sandbox": "none"}))
     graded(work, replace(grading, sandbox="none"))
     assert calls(grading) == ["ana"]
     graded(work, grading)
@@ -296,7 +300,7 @@ def test_damaged_and_unsandboxed_records_are_graded_anew(grading, tmp_path):
     bob.write_text(json.dumps(json.loads(bob.read_text()) | {"state": "error"}))
     graded(work, grading)
     assert calls(grading) == ["bob"]
-    assert any("damaged" in note for note in read_record(grading.out, "ana")[0].notes)
+    assert any(note.fields["why"] == "damaged" for note in read_record(grading.out, "ana")[0].notes)
 
 
 def test_memory_stays_flat(grading, tmp_path):

@@ -59,21 +59,22 @@ CHINESE: dict[str, str] = {
     "None (is a return missing?)": " None（是不是漏了 return？）",
     "the scalar {got!r}": "标量 {got!r}",
     "something of type {name}": "类型为 {name} 的对象",
-    "{what}: shape {shape} and dtype {dtype} are right, values are not\n"
-    "first wrong at {place}: got {got}, expected {expected}\n{count}": (
-        "{what}：形状 {shape} 和 dtype {dtype} 都对，数值不对\n"
-        "第一处错误：{place}；得到 {got}，应为 {expected}\n{count}"
+    "{what}: shape {shape} and dtype {dtype} are right, values are not": (
+        "{what}：形状 {shape} 和 dtype {dtype} 都对，数值不对"
     ),
-    "{what}: shape {shape} and dtype {dtype} are right, values are not\n"
-    "first wrong at {place}: got {got:.6g}, expected {expected:.6g}\n"
-    "largest error {error:.2g} at {worst}, tolerance {tolerance:.0e}\n{count}{right}": (
-        "{what}：形状 {shape} 和 dtype {dtype} 都对，数值不对\n"
-        "第一处错误：{place}；得到 {got:.6g}，应为 {expected:.6g}\n"
-        "最大误差 {error:.2g}（{worst}），容差 {tolerance:.0e}\n{count}{right}"
+    "first wrong at {place}: got {got}, expected {expected}": (
+        "第一处错误：{place}；得到 {got}，应为 {expected}"
     ),
-    "{what}: got {got} where {expected:.6g} is expected\nfirst wrong at {place}; {count}": (
-        "{what}：得到 {got}，应为 {expected:.6g}\n第一处错误：{place}；{count}"
+    "first wrong at {place}: got {got:.6g}, expected {expected:.6g}": (
+        "第一处错误：{place}；得到 {got:.6g}，应为 {expected:.6g}"
     ),
+    "largest error {error:.2g} at {worst}, tolerance {tolerance:.0e}": (
+        "最大误差 {error:.2g}（{worst}），容差 {tolerance:.0e}"
+    ),
+    "{what}: got {got} where {expected:.6g} is expected": (
+        "{what}：得到 {got}，应为 {expected:.6g}"
+    ),
+    "first wrong at {place}; {count}": "第一处错误：{place}；{count}",
     "; {place} is right": "；正确：{place}",
     "; {axis}s 0 to {last} are right": "；正确：{places}",
     ", ": "，",

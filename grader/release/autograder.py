@@ -24,6 +24,7 @@ from typing import Any
 from grader.errors import GraderError
 from grader.export.gradescope import results_json
 from grader.intake import Course, Found, find_submissions, student_id
+from grader.notes import in_words
 from grader.policy import Policy, score
 from grader.policy_file import Late
 from grader.pool import Grading, grade_all, results_lock
@@ -198,9 +199,9 @@ def _grade(found: Found, secret: bytes) -> SubmissionResult:
             )
             for _ in grade_all([found], grading, jobs=1):
                 pass
-        record, note = read_record(out, found.student)
+        record, refusal = read_record(out, found.student)
     if record is None:
-        raise GraderError(note or "The grader left no result.")
+        raise GraderError(in_words(refusal) if refusal else "The grader left no result.")
     return record
 
 
