@@ -411,7 +411,7 @@ def _with_parents_where_repeated(found: Iterable[Found]) -> list[Found]:
         depth = _depth(submission)
         if len(others) > 1 and depth > min(map(_depth, others)):
             above = submission.sources[0].parent.name
-            same_id = note("same_id", id=submission.student)
+            same_id = note("same_id", name=submission.student)
             name = student_id(f"{above}_{submission.student}")
             submission = replace(submission, student=name, notes=(*submission.notes, same_id))
         named.append(submission)
@@ -434,7 +434,7 @@ def _with_distinct_ids(found: Iterable[Found]) -> list[Found]:
             number = 2
             while f"{name}-{number}".casefold() in taken:
                 number += 1
-            notes = (*submission.notes, note("same_id", id=name))
+            notes = (*submission.notes, note("same_id", name=name))
             submission = replace(submission, student=f"{name}-{number}", notes=notes)
             taken.add(submission.student.casefold())
         seen.add(submission.student.casefold())

@@ -17,7 +17,7 @@ MAX_NAMES = 50
 # The sentence of each kind in English. A field that is a list of names is joined in words.
 SENTENCES = {
     # Intake
-    "same_id": "another submission has the same id {id}; both are graded",
+    "same_id": "another submission has the same id {name}; both are graded",
     "only_submission": "found in {where}/, the only submission in {folder}/",
     "unreadable_folder": "{folder}/ is unreadable ({problem})",
     "unreadable_file": "{file} is unreadable ({problem}) and was ignored",

@@ -11,7 +11,7 @@ SCHEMA_VERSION = 1
 
 # A student whose id was taken already.
 _SAME_ID = re.compile(
-    r"(?:another submission has the same id |另一份提交的 id 也是 )(?P<id>.+?)"
+    r"(?:another submission has the same id |另一份提交的 id 也是 )(?P<name>.+?)"
     r"(?:; both are graded|，两份都评了分)"
 )
 _WHERE = ("first wrong", "第一处错误")
@@ -40,7 +40,7 @@ def upgraded(content: bytes) -> bytes:
 
 def _note(text: str) -> dict:
     if found := _SAME_ID.fullmatch(text):
-        return {"kind": "same_id", "fields": {"id": found["id"]}}
+        return {"kind": "same_id", "fields": {"name": found["name"]}}
     return {"kind": "words", "fields": {"text": text}}
 
 

@@ -331,7 +331,7 @@ def score_class(
         attempts.scores.append(scored)
         for note in record.notes:
             if note.kind == "same_id":
-                same_id.setdefault(student_key(note.fields["id"]), set()).add(record.student)
+                same_id.setdefault(student_key(note.fields["name"]), set()).add(record.student)
     if not by_student and not problems:
         raise GraderError(
             f"There are no results in {results}/. Grade submissions with `grader run` first, or "

@@ -220,8 +220,8 @@ def record_of_a_class(student: str):
     seen, unseen = failed_decode(message=in_chinese), failed_decode("hidden", HIDDEN_SECRET)
     undone = {"state": "not_started", "message": "7.1 还没有实现"}
     tests = (
-        make_test(4, "4.3", f"{titles[4]} (mha)", "decode", "public", **seen),
-        make_test(4, "4.3", f"{titles[4]} (mha)", "decode", "hidden", **unseen),
+        make_test(4, "4.3", titles[4], "decode", "public", variant="mha", **seen),
+        make_test(4, "4.3", titles[4], "decode", "hidden", variant="mha", **unseen),
         make_test(5, "5.1", titles[5], "grouped", "public", with_trusted_parts=True),
         make_test(6, "6.1", titles[6], "long", "hidden", state="failed", message=HIDDEN_SECRET),
         make_test(7, "7.1", titles[7], "t", "public", **undone),
@@ -233,7 +233,7 @@ def record_of_a_class(student: str):
         student,
         tests,
         diagnoses=(DiagnosisRecord(part=4, bugs=found, n_tests=7, error=9e-16, fact=fact),),
-        notes=(note("same_id", id="bob"),),
+        notes=(note("same_id", name="bob"),),
         generated_text="一个不同的结尾",
         expected_text="一个结尾",
     )
@@ -359,7 +359,7 @@ def test_the_moment_is_written_as_in_the_language():
 # ------------------------------------------------------------------------ what the words carry
 
 
-A_FIELD_OF_EACH = {"n": 3, "files": ("gqa.py", "mla.py"), "id": "bob; both are graded"}
+A_FIELD_OF_EACH = {"n": 3, "files": ("gqa.py", "mla.py"), "name": "bob; both are graded"}
 
 
 def test_every_kind_of_note_has_its_words():
@@ -384,10 +384,10 @@ def test_a_note_is_said_in_the_language_of_its_reader(kind):
     ("kind", "about"),
     [
         ("same_id", {}),
-        ("same_id", {"id": "bob", "more": "x"}),
+        ("same_id", {"name": "bob", "more": "x"}),
         ("link", {"id": "bob"}),
         ("made_up", {}),
-        ("same_id", {"id": 1.5}),
+        ("same_id", {"name": 1.5}),
         ("earlier_record", {"file": "ana.json", "why": "made_up", "problem": ""}),
     ],
 )

@@ -55,7 +55,7 @@ def test_what_is_said_and_scored_stays(student):
 
 def test_a_repeated_id_becomes_a_field(ana, tmp_path):
     assert [note.kind for note in ana.notes] == ["same_id", "words"]
-    assert ana.notes[0].fields == {"id": "ana"}
+    assert ana.notes[0].fields == {"name": "ana"}
     write_record(tmp_path, ana.model_copy(update={"student": "ana", "notes": ()}))
     (tmp_path / "ana-2.json").write_bytes((FOLDER / "ana-2.json").read_bytes())
     repeated = {found.student: found.repeated for found in score_class(tmp_path, Policy())}

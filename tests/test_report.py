@@ -137,7 +137,7 @@ def position_zero():
         diagnoses=(
             DiagnosisRecord(part=4, bugs=(("position-zero",),), n_tests=7, error=9e-16, fact=fact),
         ),
-        notes=(note("words", text="helpers.py was taken"), note("same_id", id="bob")),
+        notes=(note("words", text="helpers.py was taken"), note("same_id", name="bob")),
         output_tail=OUTPUT_SECRET,
         generated_text="Once upon a time, a wise and wise and wise",
         expected_text="Once upon a time, a wizard lived",
