@@ -33,10 +33,10 @@ CHANCE = random.Random(0)
 
 
 def nonsense(english: str) -> str:
-    """The fields of a text, in their order, among letters drawn anew each time."""
+    """The fields of a text, in their order, among letters drawn anew each time, in one line."""
     pieces = [CHANCE.choice(LIES)]
     for text, name, spec, conversion in string.Formatter().parse(english):
-        letters = CHANCE.choices(string.ascii_letters + " \n[(/-", k=max(len(text), 3))
+        letters = CHANCE.choices(string.ascii_letters + " [(/-", k=max(len(text), 3))
         pieces.append("".join(letters))
         if name is not None:
             how = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
