@@ -76,7 +76,9 @@ def stub_run(suite: StubSuite, prepared: Path, sandbox: str, limits: object, slo
         for number in range(9)
     ]
     time.sleep(dice[-1] / 255 * 0.03)
-    return SimpleNamespace(tests=tests, tier="stand-in", seconds=0.0, worker_notes="")
+    return SimpleNamespace(
+        tests=tests, sandbox="portable", tier="stand-in", seconds=0.0, worker_notes=""
+    )
 
 
 def grade_with_stub() -> None:
