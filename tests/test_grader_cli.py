@@ -191,7 +191,7 @@ def test_show_prints_failures_of_one_student(command, tmp_path):
         "4.2 decode_step",
         "step 3 is wrong",
         "first bad step 3, largest error 0.25, tolerance 1e-09",
-        "note: old.zip was ignored",
+        "note: old.zip is an archive inside the submission and was ignored",
     ):
         assert words in text
     assert "There are: ana." in command.run("show", "bob").output
