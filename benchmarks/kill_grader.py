@@ -82,6 +82,7 @@ def stub_run(suite: StubSuite, prepared: Path, sandbox: str, limits: object, slo
     time.sleep(dice[-1] / 255 * 0.03)
     return SimpleNamespace(
         tests=tests,
+        sandbox="portable",
         tier="stand-in",
         worker_notes="",
         diagnoses=(),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from grader.errors import NothingToGrade
+from grader.notes import Note, note
 from grader.words import tr
 
 MIB = 1024 * 1024
@@ -56,7 +57,7 @@ class Contents:
 
     limits: IntakeLimits = field(default_factory=IntakeLimits)
     files: dict[str, bytes] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)  # names of other files, if not too many
     entries: int = 0
 
@@ -72,7 +73,7 @@ class Contents:
         notebook = name.endswith(".ipynb")
         limit = limits.notebook_bytes if notebook else limits.python_bytes
         if name in self.files:
-            self.notes.append(tr("{file} occurs twice; the last one was taken", file=name))
+            self.notes.append(note("file_twice", file=name))
             del self.files[name]
         elif len(self.files) >= limits.files:
             raise NothingToGrade(
@@ -134,9 +135,7 @@ def note_unread(contents: Contents, name: str) -> None:
         contents.unread.append(name)
     few = len(contents.notes) < 20
     if few and name.lower().endswith((*ARCHIVE_SUFFIXES, *UNREAD_SUFFIXES)):
-        contents.notes.append(
-            tr("{file} is an archive inside the submission and was ignored", file=name)
-        )
+        contents.notes.append(note("inner_archive", file=name))
 
 
 def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:

@@ -12,14 +12,13 @@ import ast
 import builtins
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 from assignment.harness.parts import GIVEN_FUNCTIONS, PART_BY_NUMBER, STUDENT_MODULES
 from grader.places import SOLUTION
 
-from . import import_words
 from .record import TestResult
 from .remote import SubmissionProblem, TrustedParts
 from .words import spoken, tr
@@ -61,25 +60,23 @@ def with_trusted_parts(
     return results
 
 
-def ids_to_repeat(results: Iterable[TestResult], part: int) -> set[str]:
+def ids_to_repeat(results: Sequence[TestResult], part: int) -> set[str]:
     """Ids of the tests of a part that trusted other parts can help, and of their twins."""
     lost = [test for test in results if test.points < test.max_points]
     of_part = [test for test in lost if test.part == part]
     other_parts_are_right = len(of_part) == len(lost)
     if other_parts_are_right or all(_is_its_own_fault(test) for test in of_part):
         return set()
-    return {twin for test in of_part for twin in (test.id, *_twins(test.id))}
+    twins = {test.twin_key for test in of_part}
+    return {test.id for test in results if test.twin_key in twins}
 
 
 def _is_its_own_fault(test: TestResult) -> bool:
     """Where a stub or a file that is not Python stands in the way, other parts do not matter."""
+    failure = test.import_failure
     file = f"{PART_BY_NUMBER[test.part].module}.py"
-    return test.state == "not_started" or import_words.is_about(test.message, file)
-
-
-def _twins(test_id: str) -> list[str]:
-    """The same test on the public and on the hidden case; see suite.with_twin_rule."""
-    return [test_id.replace("[public", "[hidden"), test_id.replace("[hidden", "[public")]
+    is_no_python = failure is not None and failure.kind == "not_python" and failure.file == file
+    return test.state == "not_started" or is_no_python
 
 
 def _better_of(
@@ -104,6 +101,7 @@ def _better(
                 "points": own.max_points,
                 "state": "passed",
                 "message": spoken(RIGHT),
+                "where": "",
                 "own_message": own.message,
                 "with_trusted_parts": True,
             }

@@ -84,7 +84,7 @@ def _why(old: Score | None, new: Score) -> str:
         causes.append("tests or real model changed")
     if old.limits and new.limits and old.limits != new.limits:
         causes.append("limits changed")
-    if not causes and old.sandbox_tier.startswith("none") and new.sandbox_tier != old.sandbox_tier:
+    if not causes and old.sandbox == "none" and new.sandbox != old.sandbox:
         causes.append("was graded without a sandbox")
     if not causes and old.schema_version != new.schema_version:
         causes.append("older grader")

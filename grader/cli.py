@@ -17,6 +17,7 @@ from grader.errors import GraderError, Interrupted
 from grader.grades import export, scores
 from grader.intake import student_id
 from grader.nbgrader.command import nbgrader_group
+from grader.notes import in_words
 from grader.options import LangOption, OutOption
 from grader.record import read_record
 from grader.release.command import release_command
@@ -155,12 +156,13 @@ def show(
     speak(lang)
     # The name becomes the id that names a file, so it cannot name one elsewhere.
     name = student_id(student.removesuffix(".json"))
-    result, note = read_record(out, name)
+    result, refusal = read_record(out, name)
     if result is None:
         there = sorted(path.stem for path in out.glob("*.json")) if out.is_dir() else []
         known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
+        why = f" ({in_words(refusal)})" if refusal else ""
         raise GraderError(
-            f"There is no result of {student!r} in {out}/{f' ({note})' if note else ''}. "
+            f"There is no result of {student!r} in {out}/{why}. "
             + (f"There are: {known}." if there else "Run `grader run` first.")
         )
     print_result(result, Console(), every_test)

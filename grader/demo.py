@@ -22,6 +22,7 @@ from reference_model import smollm2
 
 from .errors import GraderError
 from .intake import Course, find_submissions, prepare
+from .notes import Note, in_words
 from .places import EXAMPLES
 from .policy_file import Policy
 from .real_model import MAPPED_NAME
@@ -114,17 +115,21 @@ def _print_verdicts(console: Console) -> bool:
     table = Table(*columns, box=None, pad_edge=False)
     all_agree = True
     for name, entry in expected.items():
-        result, note = read_record(RESULTS, name)
+        result, refusal = read_record(RESULTS, name)
         agrees = result is not None and agrees_with(result, entry)
         all_agree &= agrees
         mark = Text("✓", style="green") if agrees else Text("✗", style="bold red")
-        found = _in_words(lost_parts(result)) if result else note or "no result"
+        found = _in_words(lost_parts(result)) if result else _why_none(refusal)
         told = told_as(result) if result else ""
         what_it_should_lose = _in_words(set(entry["failing_parts"]))
         row = (mark, name, entry["verdict"], what_it_should_lose, Text(plain(found)), told)
         table.add_row(*row)
     console.print(table)
     return all_agree
+
+
+def _why_none(refusal: Note | None) -> str:
+    return in_words(refusal) if refusal else "no result"
 
 
 def agrees_with(result: SubmissionResult, entry: dict) -> bool:

@@ -35,7 +35,13 @@ from grader.intake import Course, Found
 from grader.packing import pack, unpack
 from grader.places import GRADER
 from grader.pool import PRELOAD, Grading, error_result, grade_all, keep, results_lock, uninterrupted
-from grader.record import MAX_RECORD_BYTES, SubmissionResult, read_bounded, record_path
+from grader.record import (
+    MAX_RECORD_BYTES,
+    SubmissionResult,
+    parse_record,
+    read_bounded,
+    record_path,
+)
 from grader.slots import own_folder
 from grader.summary import Summary
 
@@ -346,7 +352,7 @@ def _outcome(
         with contextlib.suppress(ValidationError, RecursionError, TypeError, ValueError):
             content, kept = future.result()
             if len(content) <= MAX_RECORD_BYTES:
-                result = SubmissionResult.model_validate_json(content)
+                result = parse_record(content)
                 if (result.student, result.suite_hash) == (found.student, grading.suite_hash):
                     return result, bool(kept)
         reason = "The worker sent back something that is not this submission's result."

@@ -9,5 +9,9 @@ class NothingToGrade(Exception):
     """The submission holds nothing gradable (or is broken); the text names the rule."""
 
 
+class SandboxUnavailable(Exception):
+    """No sandbox works here, or not for this; the text says what is missing and what helps."""
+
+
 class Interrupted(Exception):
     """The person stopped the run; the text says what is kept and how to go on."""

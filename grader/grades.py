@@ -13,6 +13,7 @@ from rich.text import Text
 
 from grader.errors import GraderError
 from grader.export.cells import number_cell
+from grader.notes import in_words
 from grader.options import LangOption, OutOption
 from grader.policy import ClassScores, Policy, Score, read_record, score_class
 from grader.terminal import console_for_people, plain, say
@@ -153,9 +154,10 @@ def _export_gradescope(found: ClassScores, out: Path, rules: Policy, folder: Pat
 
     written, left_out = 0, []
     for score in found:
-        record, why = read_record(out, score.submission)
+        record, refusal = read_record(out, score.submission)
         if record is None or score.final is None:
-            left_out.append(f"{score.student} ({why or tr('; ').join(score.notes)})")
+            why = in_words(refusal) if refusal else tr("; ").join(score.notes)
+            left_out.append(f"{score.student} ({why})")
             continue
         with _writing(folder):
             write_results(record, score, rules, folder)

@@ -13,12 +13,13 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from grader.record import (
-    SCHEMA_VERSION,
     PartPoints,
     SubmissionResult,
+    is_readable,
+    parse_record,
     read_bounded,
     record_path,
     sync_folder,
@@ -42,7 +43,7 @@ class Score(BaseModel):
     submission_hash: str
     suite_hash: str
     suite_version: str = ""
-    sandbox_tier: str = ""
+    sandbox: str | None = None
     limits: dict[str, float] = {}
     parts: tuple[PartPoints, ...] = ()
     total: float
@@ -84,9 +85,10 @@ def read_score(path: Path) -> Score | None:
 def _parse(content: bytes) -> Score | None:
     try:
         score = Score.model_validate_json(content)
-        if score.schema_version == SCHEMA_VERSION:
-            SubmissionResult.model_validate_json(content)
-    except (ValidationError, RecursionError):
+        if is_readable(score.schema_version):
+            record = parse_record(content)
+            score = score.model_copy(update={"sandbox": record.sandbox})
+    except (ValueError, RecursionError):
         return None
     return score
 

@@ -53,6 +53,7 @@ from grader.archives import (
 from grader.errors import GraderError, NothingToGrade
 from grader.near_names import near_misses
 from grader.notebook import CELLS_FILE, PART_NOTEBOOK, cells_file, code_cells, part_cells_file
+from grader.notes import Note, in_words, note
 from grader.places import ROOT
 from grader.words import speaking, tr
 
@@ -128,7 +129,7 @@ class Found:
     student: str
     kind: Kind
     sources: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     reason: str = ""  # for kind "nothing": why there is nothing to grade
     contents: Contents | None = None  # of what was read on another machine (see grader.packing)
 
@@ -147,7 +148,7 @@ class Prepared:
     submission_hash: str
     taken: tuple[str, ...]
     from_stubs: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 # ---------------------------------------------------------------------------------------- names
@@ -249,12 +250,8 @@ class _Finder:
         # homework, and not whose it is, makes the folder above it a submission.
         if len(real) == 1 and not rest and _is_named_as_homework(real[0].sources[0], folder):
             where = real[0].sources[0].relative_to(folder)
-            note = tr(
-                "found in {where}/, the only submission in {folder}/",
-                where=where,
-                folder=folder.name,
-            )
-            return [replace(real[0], student=student_id(folder.name), notes=(note,))]
+            only = note("only_submission", where=where, folder=folder.name)
+            return [replace(real[0], student=student_id(folder.name), notes=(only,))]
         self.stray.extend(stray)
         return sorted(real + rest, key=lambda found: str(found.sources[0]))
 
@@ -262,7 +259,7 @@ class _Finder:
         with speaking("en"):  # as the grader's own errors, of which this is a part
             there = f" Other files there: {_files(stray)}." if stray else ""
             near = near_misses([path.name for path in stray], self.course.module_files)
-        return there + "".join(f" Note: {note}." for note in near)
+            return there + "".join(f" Note: {in_words(miss)}." for miss in near)
 
     def _in_readable_folder(self, folder: Path, depth: int) -> tuple[list[Found], str]:
         try:
@@ -372,19 +369,18 @@ def passed_over(stray: list[Path]) -> str:
 
 def _files(paths: list[Path]) -> str:
     """`7 (a.pdf, b.docx, …)`."""
-    return f"{len(paths)} ({_first_few(sorted(path.name for path in paths))})"
+    return f"{len(paths)} ({tr(', ').join(_first_few(sorted(path.name for path in paths)))})"
 
 
-def _first_few(names: list[str]) -> str:
-    shown = [*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else [])]
-    return tr(", ").join(shown)
+def _first_few(names: list[str]) -> tuple[str, ...]:
+    return (*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else []))
 
 
-def _told(problem: str, near: list[str], notes: Iterable[str] = ()) -> str:
+def _told(problem: str, near: list[Note], notes: Iterable[Note] = ()) -> str:
     """What is missing, what was seen in its place, and what to do next."""
     # In front, for tables show where a reason begins.
-    seen = "".join(tr("Note: {note}. ", note=note) for note in near)
-    told = "".join(tr(" Note: {note}.", note=note) for note in notes)
+    seen = "".join(tr("Note: {note}. ", note=in_words(miss)) for miss in near)
+    told = "".join(tr(" Note: {note}.", note=in_words(other)) for other in notes)
     hand_in = tr(" Hand in these files, in a folder or a zip archive, or a notebook.")
     return f"{seen}{problem}{told}{hand_in}"
 
@@ -418,16 +414,11 @@ def _with_parents_where_repeated(found: Iterable[Found]) -> list[Found]:
         depth = _depth(submission)
         if len(others) > 1 and depth > min(map(_depth, others)):
             above = submission.sources[0].parent.name
-            note = _same_id(submission.student)
+            same_id = note("same_id", name=submission.student)
             name = student_id(f"{above}_{submission.student}")
-            submission = replace(submission, student=name, notes=(*submission.notes, note))
+            submission = replace(submission, student=name, notes=(*submission.notes, same_id))
         named.append(submission)
     return named
-
-
-def _same_id(name: str) -> str:
-    """The note that grader.policy.SAME_ID knows."""
-    return tr("another submission has the same id {name}; both are graded", name=name)
 
 
 def _depth(found: Found) -> int:
@@ -446,10 +437,8 @@ def _with_distinct_ids(found: Iterable[Found]) -> list[Found]:
             number = 2
             while f"{name}-{number}".casefold() in taken:
                 number += 1
-            note = _same_id(name)
-            submission = replace(
-                submission, student=f"{name}-{number}", notes=(*submission.notes, note)
-            )
+            notes = (*submission.notes, note("same_id", name=name))
+            submission = replace(submission, student=f"{name}-{number}", notes=notes)
             taken.add(submission.student.casefold())
         seen.add(submission.student.casefold())
         distinct.append(submission)
@@ -534,8 +523,7 @@ def _read_folder(folder: Path, limits: IntakeLimits) -> Contents:
 
     def unreadable(problem: OSError) -> None:
         name = Path(problem.filename).name
-        note = tr("{folder}/ is unreadable ({problem})", folder=name, problem=problem.strerror)
-        contents.notes.append(note)
+        contents.notes.append(note("unreadable_folder", folder=name, problem=problem.strerror))
 
     for parent, folders, files in os.walk(folder, onerror=unreadable, followlinks=False):
         folders.sort()
@@ -543,7 +531,7 @@ def _read_folder(folder: Path, limits: IntakeLimits) -> Contents:
         for name in list(folders):
             link = (Path(parent) / name).is_symlink()
             if link and not is_skipped(name):
-                contents.notes.append(_link(inside / name))
+                contents.notes.append(note("link", file=inside / name))
             if link or is_skipped(name):
                 folders.remove(name)
         for name in sorted(files):
@@ -562,23 +550,19 @@ def _take_file(contents: Contents, name: str, path: Path) -> None:
         # Non-blocking, so that a FIFO cannot hang the grader; links are refused by the kernel.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as problem:
-        unreadable = tr(
-            "{file} is unreadable ({problem}) and was ignored", file=name, problem=problem.strerror
-        )
-        contents.notes.append(_link(name) if path.is_symlink() else unreadable)
+        unreadable = note("unreadable_file", file=name, problem=problem.strerror)
+        contents.notes.append(note("link", file=name) if path.is_symlink() else unreadable)
         return
     with os.fdopen(descriptor, "rb") as file:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             contents.take(name, file.read)
         else:
-            contents.notes.append(tr("{file} is not a plain file and was ignored", file=name))
+            contents.notes.append(note("no_plain_file", file=name))
 
 
-def _link(name: object) -> str:
-    return tr("{file} is a symbolic link and was ignored", file=name)
-
-
-def _choose_root(files: dict[str, bytes], course: Course, notes: list[str]) -> PurePosixPath | None:
+def _choose_root(
+    files: dict[str, bytes], course: Course, notes: list[Note]
+) -> PurePosixPath | None:
     """The folder whose modules are graded: the shallowest; among equals `assignment`, then the one
     with most student modules, then the first by name. None when there is no module."""
     count: dict[PurePosixPath, int] = {}
@@ -593,15 +577,12 @@ def _choose_root(files: dict[str, bytes], course: Course, notes: list[str]) -> P
         return len(root.parts), root.name != PACKAGE, -count[root], str(root)
 
     chosen, *others = sorted(count, key=preference)
-    notes += [
-        tr("modules in {other}/ were ignored: {chosen}/ is nearer", other=other, chosen=chosen)
-        for other in others
-    ]
+    notes += [note("modules_further_down", other=other, chosen=chosen) for other in others]
     return chosen
 
 
 def _modules_of(
-    root: PurePosixPath, files: dict[str, bytes], course: Course, notes: list[str]
+    root: PurePosixPath, files: dict[str, bytes], course: Course, notes: list[Note]
 ) -> dict[str, bytes]:
     """Student and helper modules below `root`, by their path in the package."""
     taken, unusable = {}, []
@@ -615,10 +596,9 @@ def _modules_of(
         elif not all(part.isidentifier() for part in (*path.parts[:-1], path.stem)):
             unusable.append(path.as_posix())
     if unusable:
-        shown = _first_few(unusable)
-        notes.append(tr("not importable by their names, ignored: {files}", files=shown))
+        notes.append(note("no_importable_name", files=_first_few(unusable)))
     if any(name.endswith(".ipynb") for name in files):
-        notes.append(tr("the notebook was ignored: modules were handed in"))
+        notes.append(note("modules_before_notebook"))
     return taken
 
 
@@ -637,7 +617,7 @@ def _is_helper(path: PurePosixPath, course: Course) -> bool:
 
 
 def _notebook_of(
-    files: dict[str, bytes], course: Course, notes: list[str], near: list[str]
+    files: dict[str, bytes], course: Course, notes: list[Note], near: list[Note]
 ) -> dict[str, bytes]:
     """The notebook's cells and the helper modules beside it; `near` is told where there is none."""
     notebooks = [PurePosixPath(name) for name in files if name.endswith(".ipynb")]
@@ -660,9 +640,9 @@ def _notebook_of(
     several = len(parts) > 1 and chosen in parts
     others = [other for other in others if not (several and other in parts)]
     notes += [
-        tr("the notebook {other} was ignored: the notebooks of the parts were taken", other=other)
+        note("parts_before_notebook", other=other)
         if several
-        else tr("the notebook {other} was ignored: {chosen} was taken", other=other, chosen=chosen)
+        else note("another_notebook", other=other, chosen=chosen)
         for other in others
     ]
     if several:
@@ -681,18 +661,18 @@ def _part_of(notebook: PurePosixPath) -> int:
 
 
 def _cells_of_parts(
-    notebooks: list[PurePosixPath], files: dict[str, bytes], notes: list[str]
+    notebooks: list[PurePosixPath], files: dict[str, bytes], notes: list[Note]
 ) -> bytes:
     """All parts' cells; a broken notebook costs its own part only, unless all are."""
     cells: dict[str, list[str]] = {}
-    problems: list[str] = []
+    problems: list[Note] = []
     for path in notebooks:
         try:
             cells[path.stem] = code_cells(files[str(path)])
         except NothingToGrade as problem:
-            problems.append(f"{path.name}: {problem}")
+            problems.append(note("unreadable_notebook", file=path.name, problem=problem))
     if not cells:
-        raise NothingToGrade(" ".join(problems))
+        raise NothingToGrade(" ".join(map(in_words, problems)))
     notes += problems
     functions = {f"part{part.number}": list(part.functions) for part in PARTS}
     return part_cells_file(cells, functions)

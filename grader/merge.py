@@ -13,6 +13,7 @@ from pathlib import Path
 from grader.disk import disk_as_sentence
 from grader.errors import GraderError
 from grader.history import replace_record, without_times
+from grader.notes import in_words
 from grader.pool import results_lock, summarise
 from grader.record import SubmissionResult, read_record
 from grader.shards import Manifest, Shard, read_manifest
@@ -155,11 +156,11 @@ def _write(places: dict[str, list[Path]], into: Path) -> Merged:
     counts = {"new": 0, "replaced": 0, "same": 0}
     summaries = []
     for result in _one_each(places):
-        there, note = read_record(into, result.student)
+        there, refusal = read_record(into, result.student)
         if there is not None and _content(there) == _content(result):
             counts["same"] += 1
         else:
-            counts["new" if there is None and not note else "replaced"] += 1
+            counts["new" if there is None and refusal is None else "replaced"] += 1
             replace_record(into, result)
         summaries.append(summarise(result))
     return Merged(summaries, **counts)
@@ -172,9 +173,10 @@ def _one_each(places: dict[str, list[Path]]) -> Iterator[SubmissionResult]:
 
 
 def _read(folder: Path, student: str) -> SubmissionResult:
-    result, note = read_record(folder, student)
+    result, refusal = read_record(folder, student)
     if result is None:
-        raise GraderError(f"The record of {student} in {folder} is gone ({note or 'removed'}).")
+        why = in_words(refusal) if refusal else "removed"
+        raise GraderError(f"The record of {student} in {folder} is gone ({why}).")
     return result
 
 

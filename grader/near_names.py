@@ -7,7 +7,7 @@ Browsers, learning platforms and editors rename what is handed in: `attention (1
 import re
 from collections.abc import Iterable
 
-from grader.words import tr
+from grader.notes import Note, note
 
 _SUFFIXES = re.compile(r"(\.(py[3w]?|txt|text|rtf|docx?))+$")
 _COPY = re.compile(r"copy( of)?|kopie( von)?|copie( de)?|副本|复制")
@@ -26,7 +26,7 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W\d_]+", "", _COPY.sub("", stem))
 
 
-def near_misses(names: Iterable[str], missing: Iterable[str]) -> list[str]:
+def near_misses(names: Iterable[str], missing: Iterable[str]) -> list[Note]:
     """For each missing module, the file among `names` (paths with "/") that may have been meant."""
     missing = sorted(missing)
     told: dict[str, list[str]] = {}
@@ -35,7 +35,7 @@ def near_misses(names: Iterable[str], missing: Iterable[str]) -> list[str]:
         if expected is not None:
             told.setdefault(expected, []).append(name)
     return [
-        tr("found {found}: rename it to {expected} if it is meant", found=found, expected=expected)
+        note("near_miss", found=found, expected=expected)
         for expected, found_names in told.items()
         for found in found_names[:_SHOWN]
     ]

@@ -8,7 +8,6 @@ read in policy_file.py; the default, with every key explained, is policy.toml.
 """
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,13 +20,13 @@ from pydantic import AwareDatetime
 from assignment.harness.parts import PART_BY_NUMBER
 from grader.errors import GraderError
 from grader.lateness import Strict
+from grader.notes import why_refused
 from grader.policy_file import Attempts, Minimum, Policy
 from grader.record import SETTLED, State, SubmissionResult, TestResult, read_record
 from grader.submissions import DAY, Submission, read_submissions, student_key
 from grader.words import tr
 
 __all__ = [
-    "SAME_ID",
     "ClassScores",
     "PartScore",
     "Policy",
@@ -40,14 +39,6 @@ __all__ = [
     "student_key",
     "student_view",
 ]
-
-# The words intake leaves in a record whose student's id was taken already, in any language: the
-# run may have spoken another than the command that reads it.
-SAME_ID = re.compile(
-    r"(?:another submission has the same id |另一份提交的 id 也是 )(?P<id>.+?)"
-    r"(?:; both are graded|，两份都评了分)"
-)
-
 
 # ---------------------------------------------------------------------------------------- score
 
@@ -342,8 +333,8 @@ def score_class(
         attempts = by_student.setdefault(student_key(known.student), _Attempts(known.student))
         attempts.scores.append(scored)
         for note in record.notes:
-            if match := SAME_ID.fullmatch(note):
-                same_id.setdefault(student_key(match["id"]), set()).add(record.student)
+            if note.kind == "same_id":
+                same_id.setdefault(student_key(str(note.fields["name"])), set()).add(record.student)
     if not by_student and not problems:
         raise GraderError(
             f"There are no results in {results}/. Grade submissions with `grader run` first, or "
@@ -378,11 +369,11 @@ def read_records(results: Path, problems: list[str] | None = None) -> Iterator[S
     for path in sorted(results.glob("*.json")):
         if path.name.startswith("."):
             continue
-        record, why = read_record(results, path.stem)
+        record, refusal = read_record(results, path.stem)
         if record is not None:
             yield record
-        elif problems is not None:
-            why = why.removesuffix(tr("; graded anew")).removeprefix(tr("an earlier "))
+        elif problems is not None and refusal is not None:
+            why = why_refused(refusal)
             problems.append(tr("{why}; run `grader run` again to replace it.", why=why))
 
 
@@ -475,10 +466,11 @@ def student_view(test: TestResult, policy: Policy) -> TestResult | None:
     if policy.visibility.hidden == "nothing":
         return None
     return TestResult(
-        id=f"hidden {test.section} {test.title}",
+        id=f"hidden {test.section} {test.title} {test.variant}".rstrip(),
         part=test.part,
         section=test.section,
         title=test.title,
+        variant=test.variant,
         visibility="hidden",
         points=test.points,
         max_points=test.max_points,

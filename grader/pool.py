@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -30,9 +29,10 @@ from typing import Any, Generic
 from pydantic import ValidationError
 
 from grader.disk import SCRATCH_PREFIX, require_space
-from grader.errors import GraderError, NothingToGrade
+from grader.errors import GraderError, NothingToGrade, SandboxUnavailable
 from grader.history import replace_record
 from grader.intake import Course, Found, prepare, reason_hash
+from grader.notes import Note, note
 from grader.places import ROOT
 from grader.protocols import Backend, SuiteT
 from grader.record import (
@@ -42,7 +42,7 @@ from grader.record import (
     read_record,
     remove_drafts,
 )
-from grader.sandbox import Limits, SandboxUnavailable
+from grader.sandbox import Limits
 from grader.slots import hold_slot
 from grader.summary import Summary
 from grader.words import speak, spoken, tr
@@ -384,10 +384,6 @@ def summarise(result: SubmissionResult, kept: bool = False) -> Summary:
     )
 
 
-# How the line begins that says where, in the languages of messages.
-_WHERE = ("first wrong", "第一处错误")
-
-
 def _first_problem(result: SubmissionResult) -> str:
     if result.state in ("missing", "error"):
         return result.reason
@@ -399,11 +395,12 @@ def _first_problem(result: SubmissionResult) -> str:
     if not failing:
         return ""
     first = failing[0]
-    lines = first.message.strip().splitlines() or [spoken(first.state.replace("_", " "))]
+    lines = first.message.strip().splitlines()
+    if lines and first.state in ("not_started", "waiting"):
+        return lines[0]  # the stub that was reached names its own section
     # Where it goes wrong says more than that shape and dtype are right.
-    words = next((line for line in lines if line.startswith(_WHERE)), lines[0])
-    # A stub names its own section.
-    return words if re.match(r"\d+\.\d+ ", words) else f"{first.section} {words}"
+    words = first.where or next(iter(lines), spoken(first.state.replace("_", " ")))
+    return f"{first.section} {words}"
 
 
 # ---------------------------------------------------------------------------------------- child
@@ -445,7 +442,7 @@ def grade_one(
         prepared = prepare(found, work / "submission", grading.course)
     except NothingToGrade as verdict:
         fields["submission_hash"] = reason_hash(str(verdict))
-        earlier, note = _earlier(grading, fields)
+        earlier, refusal = _earlier(grading, fields)
         if earlier is not None:
             return earlier, True
         result = make_result(
@@ -454,11 +451,11 @@ def grade_one(
             reason=str(verdict),
             tests=grading.suite.blank_tests,
             seconds=time.monotonic() - started,
-            notes=(*found.notes, *filter(None, [note])),
+            notes=(*found.notes, *filter(None, [refusal])),
         )
         return result, False
     fields["submission_hash"] = prepared.submission_hash
-    earlier, note = _earlier(grading, fields)
+    earlier, refusal = _earlier(grading, fields)
     if earlier is not None:
         return earlier, True
     outcome = grading.run(grading.suite, prepared.folder, grading.sandbox, grading.limits, slot)
@@ -469,10 +466,11 @@ def grade_one(
         **fields,
         state="partial" if unfinished else "graded",
         tests=outcome.tests,
+        sandbox=outcome.sandbox,
         sandbox_tier=outcome.tier,
         limits=asdict(grading.limits),
         seconds=time.monotonic() - started,
-        notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [note])),
+        notes=(*prepared.notes, *_stub_note(prepared), *filter(None, [refusal])),
         output_tail=outcome.worker_notes,
         diagnoses=tuple(outcome.diagnoses),
         generated_text=outcome.generated_text,
@@ -481,24 +479,23 @@ def grade_one(
     return result, False
 
 
-def _earlier(grading: Grading, fields: dict) -> tuple[SubmissionResult | None, str]:
+def _earlier(grading: Grading, fields: dict) -> tuple[SubmissionResult | None, Note | None]:
     """An earlier result of the same work by the same suite, else a note on why one was refused."""
     if grading.regrade:
-        return None, ""
-    earlier, note = read_record(grading.out, fields["student"])
+        return None, None
+    earlier, refusal = read_record(grading.out, fields["student"])
     if earlier is None:
-        return None, note
+        return None, refusal
     same = all(getattr(earlier, name) == fields[name] for name in ("submission_hash", "suite_hash"))
     # Results of a run without a sandbox could have been forged by the submission.
-    trusted = grading.sandbox == "none" or not earlier.sandbox_tier.startswith("none")
-    return (earlier if same and trusted and earlier.state in SETTLED else None), ""
+    trusted = grading.sandbox == "none" or earlier.sandbox != "none"
+    return (earlier if same and trusted and earlier.state in SETTLED else None), None
 
 
-def _stub_note(prepared) -> list[str]:
+def _stub_note(prepared) -> list[Note]:
     if not prepared.from_stubs or "notebook_cells.json" in prepared.taken:
         return []
-    files = tr(", ").join(prepared.from_stubs)
-    return [tr("not handed in, graded as unfinished: {files}; hand in what is done", files=files)]
+    return [note("from_stubs", files=tuple(prepared.from_stubs))]
 
 
 def _end_with_main_process() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
-from grader.record import DiagnosisRecord, TestResult
+from grader.record import DiagnosisRecord, SandboxKind, TestResult
 from grader.sandbox import Limits
 
 
@@ -40,8 +40,12 @@ class Outcome(Protocol):
     def tests(self) -> Sequence[TestResult]: ...
 
     @property
+    def sandbox(self) -> SandboxKind:
+        """The kind of sandbox that the submission ran in."""
+
+    @property
     def tier(self) -> str:
-        """The sandbox that the submission ran in."""
+        """That sandbox in words, with what it lacked here."""
 
     @property
     def worker_notes(self) -> str:

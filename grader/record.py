@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 from pydantic import (
     AwareDatetime,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     StrictInt,
@@ -20,11 +19,11 @@ from pydantic import (
     model_validator,
 )
 
-from grader.words import tr
+from grader import old_records
+from grader.notes import Note, bounded, note
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 MAX_MESSAGE = 4_000
-MAX_NOTE = 400
 MAX_NOTES = 50
 MAX_TAIL = 16_000
 MAX_TEXT = 600
@@ -34,30 +33,19 @@ MAX_RECORD_BYTES = 16 * 1024 * 1024
 Visibility = Literal["public", "hidden"]
 TestState = Literal["passed", "failed", "not_started", "waiting", "out_of_time"]
 State = Literal["graded", "partial", "error", "missing"]
+# On which cases a test ran that runs on both; None for one that has none or draws its own.
+CaseSet = Literal["public", "hidden"]
 # `error` is the harness's fault: such a record is no grade and is tried again.
 SETTLED: frozenset[State] = frozenset({"graded", "partial", "missing"})
 
 
-def _bounded(limit: int, keep_end: bool = False):
-    """A validator that makes any text storable: valid Unicode, at most `limit` characters."""
-
-    def clean(value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        value = value.encode("utf-8", "replace").decode()
-        if len(value) <= limit:
-            return value
-        return "…" + value[-limit + 1 :] if keep_end else value[: limit - 1] + "…"
-
-    return BeforeValidator(clean)
-
-
-Name = Annotated[str, _bounded(300)]
-Message = Annotated[str, _bounded(MAX_MESSAGE)]
-Note = Annotated[str, _bounded(MAX_NOTE)]
-Tail = Annotated[str, _bounded(MAX_TAIL, keep_end=True)]
-Text = Annotated[str, _bounded(MAX_TEXT)]
+Name = Annotated[str, bounded(300)]
+Message = Annotated[str, bounded(MAX_MESSAGE)]
+Tail = Annotated[str, bounded(MAX_TAIL, keep_end=True)]
+Text = Annotated[str, bounded(MAX_TEXT)]
 Steps = Annotated[tuple[float, ...], Field(max_length=MAX_STEPS)]
+TwinKey = tuple[str, str, str]  # file, function and case of a test
+SandboxKind = Literal["bubblewrap", "podman", "docker", "portable", "none"]
 Limits = Annotated[dict[Name, int | float], Field(max_length=32)]
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -68,10 +56,35 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", ser_json_inf_nan="strings", frozen=True)
 
 
+class ImportFailure(_Strict):
+    """Why a file of the submission could not be imported, as its worker says.
+
+    Attributes:
+        file: the file at fault, which may be a helper that `module` imports.
+        line: of what is not Python, where that is known.
+        exception: name of the exception's type, where the module raised one.
+        problem: the exception's own words.
+    """
+
+    kind: Literal["not_python", "ends_program", "raised"]
+    module: Name
+    file: Name
+    line: int | None = None
+    exception: Name = ""
+    problem: Message = ""
+
+
 class TestResult(_Strict):
     """One test of one submission.
 
     Attributes:
+        file, function: of the test itself: `test_part3_rope.py`, `test_rope`.
+        case_set: of its two runs on fixed cases, which; they share all other names.
+        case: pytest's name of its other parameters, as `float32`.
+        title: in English.
+        variant: these parameters as they stand behind the title.
+        where: of `message`, the line that says where the answer is first wrong.
+        import_failure: why the student's own file could not be imported, where that failed it.
         with_trusted_parts: the points were earned with trusted versions of all other parts, after
             the test had failed with the student's own.
         own_message: what that first, failed run said.
@@ -81,14 +94,21 @@ class TestResult(_Strict):
     __test__ = False  # the name starts with "Test", but pytest should not collect it
 
     id: Name
+    file: Name = ""
+    function: Name = ""
+    case_set: CaseSet | None = None
+    case: Name = ""
     part: int
     section: Name
     title: Name
+    variant: Name = ""
     visibility: Visibility
     points: Points
     max_points: Points
     state: TestState
     message: Message = ""
+    where: Message = ""
+    import_failure: ImportFailure | None = None
     first_bad_step: int | None = None
     max_error: float | None = None
     tolerance: float | None = None
@@ -96,6 +116,16 @@ class TestResult(_Strict):
     with_trusted_parts: bool = False
     own_message: Message = ""
     seconds: float = 0.0
+
+    @property
+    def twin_key(self) -> TwinKey:
+        """What a test's runs on the public and on the hidden case have in common."""
+        return self.file, self.function, self.case
+
+    @property
+    def is_of_real_model(self) -> bool:
+        """Whether it ran on the model that not every grader has."""
+        return self.file == "test_real_model.py"
 
 
 class PartPoints(_Strict):
@@ -126,7 +156,7 @@ class SubmissionResult(_Strict):
     """The record of one submission. Points are derived from `tests`; a file whose sums disagree is
     not one of ours and is refused."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     student: Name
     source: Name
     submission_hash: str
@@ -140,6 +170,8 @@ class SubmissionResult(_Strict):
     total: Points = 0.0
     max_total: Points = 0.0
     seconds: float = 0.0
+    # The kind of sandbox, and the same with what it lacks in words; None where nothing ran.
+    sandbox: SandboxKind | None = None
     sandbox_tier: str = ""
     # What the submission might use (grader.sandbox.limits); empty where nothing of it ran.
     limits: Limits = {}
@@ -161,13 +193,13 @@ class SubmissionResult(_Strict):
         return self
 
 
-def make_result(*, tests: Sequence[TestResult] = (), notes: Sequence[str] = (), **fields):
+def make_result(*, tests: Sequence[TestResult] = (), notes: Sequence[Note] = (), **fields):
     """A SubmissionResult with its sums and its date filled in (keywords as the fields)."""
     tests = tuple(tests)
     notes = tuple(notes)
     if len(notes) > MAX_NOTES:
         dropped = len(notes) - MAX_NOTES + 1
-        notes = (*notes[: MAX_NOTES - 1], tr("… and {n} more notes", n=dropped))
+        notes = (*notes[: MAX_NOTES - 1], note("more", n=dropped))
     return SubmissionResult(
         tests=tests,
         notes=notes,
@@ -237,48 +269,61 @@ def remove_drafts(folder: Path) -> None:
             draft.unlink(missing_ok=True)
 
 
-def read_record(folder: Path, student: str) -> tuple[SubmissionResult | None, str]:
-    """The student's record and "", or None and the reason why what is there is not trusted.
+def read_record(folder: Path, student: str) -> tuple[SubmissionResult | None, Note | None]:
+    """The student's record and None, or None and a note on why what is there is not trusted.
 
-    (None, "") when there is nothing.
+    (None, None) when there is nothing.
     """
     path = record_path(folder, student)
     try:
         content = read_bounded(path)
     except FileNotFoundError:
-        return None, ""
+        return None, None
     except OSError as problem:
-        return None, _refused(path, tr("could not be read ({problem})", problem=problem.strerror))
+        return None, _refused(path, "unreadable", problem.strerror)
     if content is None:
-        return None, _refused(path, tr("is not a plain file of sensible size"))
+        return None, _refused(path, "no_plain_file")
     try:
-        result = SubmissionResult.model_validate_json(content)
-    except (ValidationError, RecursionError):
+        result = parse_record(content)
+    except (ValueError, RecursionError):
         return None, _refused(path, _why_refused(content))
     if result.student != student:
-        return None, _refused(path, tr("belongs to another student"))
-    return result, ""
+        return None, _refused(path, "of_another")
+    return result, None
 
 
-def _refused(path: Path, why: str) -> str:
-    # grader.policy takes the words around it off again.
-    return tr("an earlier ") + f"{path.name} {why}" + tr("; graded anew")
+def parse_record(content: bytes) -> SubmissionResult:
+    """A record of this version's or of the last one's schema; ValueError where it is none."""
+    if _version(content) == old_records.SCHEMA_VERSION:
+        content = old_records.upgraded(content)
+    return SubmissionResult.model_validate_json(content)
+
+
+def is_readable(version: int) -> bool:
+    """Whether parse_record reads a schema of this version."""
+    return version in (SCHEMA_VERSION, old_records.SCHEMA_VERSION)
+
+
+def _refused(path: Path, why: str, problem: str | None = "") -> Note:
+    return note("earlier_record", file=path.name, why=why, problem=problem)
 
 
 class _Version(BaseModel):
     schema_version: StrictInt
 
 
-def _why_refused(content: bytes) -> str:
+def _version(content: bytes) -> int:
     try:
-        version = _Version.model_validate_json(content).schema_version
+        return _Version.model_validate_json(content).schema_version
     except (ValidationError, RecursionError):
-        version = SCHEMA_VERSION
-    if version == SCHEMA_VERSION:
-        return tr("is damaged or not the grader's")
-    if version < SCHEMA_VERSION:
-        return tr("was written by an older grader")
-    return tr("was written by a newer grader")
+        return SCHEMA_VERSION
+
+
+def _why_refused(content: bytes) -> str:
+    version = _version(content)
+    if is_readable(version):
+        return "damaged"
+    return "older" if version < SCHEMA_VERSION else "newer"
 
 
 def read_bounded(path: Path) -> bytes | None:

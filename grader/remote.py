@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from grader import import_words, wire
+from assignment.harness.student import ImportFailure, import_error
+from grader import wire
 from grader.sandbox import Limits, SandboxUnavailable, WorkerProcess
 from grader.wire import UnsupportedArray
 from grader.words import tr
@@ -41,6 +42,7 @@ MAX_STRIKES = 2
 MAX_STRIKES_IN_ALL = 6
 EVERYTHING = ""
 CHUNK = 1 << 20
+MAX_LINE = 10**6  # of a file, which is far smaller than that
 
 
 @dataclass(frozen=True)
@@ -587,11 +589,32 @@ def student_exception(report: Any) -> Exception:
     if type(bases) is not list:
         raise wire.WireError("an error report was expected")
     name, message = wire.clean_text(name, 100), wire.clean_text(message)
-    if name == ImportError.__name__:
-        message = import_words.in_words(message)
-    error = _builtin_exception(name, message) or _own_exception(name, message, bases)
+    error: Exception
+    if "import" in report:
+        error = _import_error(report["import"], message)
+    else:
+        error = _builtin_exception(name, message) or _own_exception(name, message, bases)
     error.student_where = wire.clean_text(where, 200)  # type: ignore[attr-defined]
     return error
+
+
+def _import_error(report: Any, notes: str) -> ImportError:
+    """The ImportError of a file that could not be imported; `notes` stand behind its words."""
+    if type(report) is not dict:
+        raise wire.WireError("a report of an import was expected")
+    kind, line = report.get("kind"), report.get("line")
+    texts: list[Any] = [report.get(name) for name in ("module", "file", "exception", "problem")]
+    if kind not in ("not_python", "ends_program", "raised"):
+        raise wire.WireError("a kind of import failure was expected")
+    if not all(type(text) is str for text in texts) or type(line) not in (int, type(None)):
+        raise wire.WireError("a report of an import was expected")
+    module, file, exception = (wire.clean_text(text, 100) for text in texts[:3])
+    line = None if line is None else min(max(line, 0), MAX_LINE)
+    failure = ImportFailure(kind, module, file, line, exception, wire.clean_text(texts[3]))
+    words = failure.in_words()
+    if report.get("no_such_module") is True and kind == "raised":
+        words += tr("; only numpy and the standard library are installed here")
+    return import_error(failure, wire.clean_text(words + notes))
 
 
 def _builtin_class(name: Any) -> type[Exception] | None:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,7 +36,16 @@ from . import carry, golden, real_model
 from .diagnosis import diagnose_outcomes, test_name
 from .disk import SCRATCH_PREFIX
 from .errors import GraderError
-from .record import DiagnosisRecord, TestResult, TestState, Visibility
+from .record import (
+    CaseSet,
+    DiagnosisRecord,
+    ImportFailure,
+    SandboxKind,
+    TestResult,
+    TestState,
+    TwinKey,
+    Visibility,
+)
 from .remote import BudgetExhausted, RemoteStudent
 from .sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
 from .seeds import derive_seed
@@ -135,9 +144,11 @@ class Suite:
 
 @dataclass(frozen=True)
 class SuiteOutcome:
-    """All tests of one submission, the sandbox they ran in and what the submission printed."""
+    """All tests of one submission, the sandbox they ran in (its kind, and that in words) and what
+    the submission printed."""
 
     tests: list[TestResult]
+    sandbox: SandboxKind
     tier: str
     seconds: float
     worker_notes: str
@@ -199,7 +210,8 @@ def run_suite(
         )
         return SuiteOutcome(
             tests,
-            remote.tier,
+            cast(SandboxKind, sandbox.kind),
+            sandbox.tier,
             time.monotonic() - started,
             remote.output_tail(),
             _diagnosed(session),
@@ -213,7 +225,7 @@ def _texts(suite: Suite, remote: RemoteStudent, results: list[TestResult]) -> tu
     A right decode writes the right text, and that need not be waited for.
     """
     model = suite.real_model
-    states = {test.state for test in results if test.id.startswith("test_real_model.py::")}
+    states = {test.state for test in results if test.is_of_real_model}
     if model is None or model.text is None or not states & {"passed", "failed"}:
         return "", ""
     text = model.text
@@ -284,13 +296,16 @@ def with_twin_rule(results: list[TestResult]) -> list[TestResult]:
 
     The public cases come with their answers: a table of them would pass otherwise.
     """
-    passed = {result.id for result in results if result.state == "passed"}
-    return [_unless_twin_failed(result, passed) for result in results]
+    confirmed = {
+        result.twin_key
+        for result in results
+        if result.case_set == "hidden" and result.state == "passed"
+    }
+    return [_unless_twin_failed(result, confirmed) for result in results]
 
 
-def _unless_twin_failed(result: TestResult, passed: set[str]) -> TestResult:
-    twin = result.id.replace("[public", "[hidden")
-    if twin == result.id or result.state != "passed" or twin in passed:
+def _unless_twin_failed(result: TestResult, confirmed: set[TwinKey]) -> TestResult:
+    if result.case_set != "public" or result.state != "passed" or result.twin_key in confirmed:
         return result
     message = tr("right on the public case and wrong on a hidden one of the same kind")
     return result.model_copy(update={"state": "failed", "points": 0.0, "message": message})
@@ -461,20 +476,32 @@ def _result_of(item: pytest.Function, outcome: Outcome | None, seconds: float = 
         state = "out_of_time"
     return TestResult(
         id=test_name(item),
+        file=item.path.name,
+        function=item.originalname,
+        case_set=_case_set(item),
+        case=_case(item),
         part=grading.part,
         section=grading.section,
         title=grading.title,
+        variant=grading.variant,
         visibility=_visibility(item),
         points=outcome.points if outcome else 0.0,
         max_points=grading.points,
         state=cast(TestState, state),
         message=message,
+        where=outcome.where if outcome else "",
+        import_failure=_import_failure(outcome),
         first_bad_step=outcome.first_bad.get("step") if outcome else None,
         max_error=outcome.max_error if outcome else None,
         tolerance=outcome.tolerance if outcome else None,
         error_by_step=_error_by_step(item, outcome),
         seconds=seconds,
     )
+
+
+def _import_failure(outcome: Outcome | None) -> ImportFailure | None:
+    failure = outcome.import_failure if outcome else None
+    return ImportFailure(**asdict(failure)) if failure else None
 
 
 def _with_remark(result: TestResult) -> TestResult:
@@ -503,7 +530,19 @@ def _error_by_step(item: pytest.Function, outcome: Outcome | None) -> tuple[floa
 
 def _visibility(item: pytest.Function) -> Visibility:
     """By the cases a test runs on; a test without cases is as public as its file."""
-    by_file = "hidden" if item.path.parent == HIDDEN_TESTS else "public"
+    by_file: Visibility = "hidden" if item.path.parent == HIDDEN_TESTS else "public"
+    return _case_set(item) or by_file
+
+
+def _case_set(item: pytest.Function) -> CaseSet | None:
     callspec = getattr(item, "callspec", None)
-    case_set = callspec.params.get("oracle", by_file) if callspec else by_file
-    return "hidden" if case_set == "hidden" else "public"
+    return callspec.params.get("oracle") if callspec else None
+
+
+def _case(item: pytest.Function) -> str:
+    """pytest's name of the parameters without the set of cases, which has a name of its own."""
+    if (case_set := _case_set(item)) is None:
+        return item.callspec.id if hasattr(item, "callspec") else ""
+    names = item.callspec.id.split("-")
+    names.remove(case_set)
+    return "-".join(names)

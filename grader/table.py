@@ -20,6 +20,7 @@ from rich.text import Text
 from assignment.harness import told
 from assignment.harness.diagnosis import Diagnosis
 from assignment.harness.known_bugs import known_bugs
+from grader.notes import in_words
 from grader.record import DiagnosisRecord, PartPoints, SubmissionResult, TestResult
 from grader.summary import Summary
 from grader.terminal import WIDE, plain, say
@@ -172,7 +173,7 @@ def print_result(result: SubmissionResult, console: Console, every_test: bool = 
             if every_test or test.state != "passed" or test.with_trusted_parts:
                 _print_test(test, console)
     for note in result.notes:
-        say(console, tr("note: {note}", note=note), style="dim")
+        say(console, tr("note: {note}", note=in_words(note)), style="dim")
     if result.output_tail.strip():
         say(console, tr("output of the submission (end):"), style="bold")
         _print_lines(result.output_tail, console, style="dim")
@@ -202,7 +203,7 @@ def _print_part(part: PartPoints, console: Console) -> None:
 def _print_test(test: TestResult, console: Console) -> None:
     mark, style = _TEST_MARK[test.state]
     line = Text(f"{mark} ", style=style)
-    line.append(plain(f"{test.section} {spoken_title(test.title)}"), style="default")
+    line.append(plain(f"{test.section} {spoken_title(test.title, test.variant)}"), style="default")
     points = f"{_points(test.points)}/{_points(test.max_points)}"
     line.append(f"  {points} {spoken(test.visibility)}", style="dim")
     console.print(line, soft_wrap=True)

@@ -29,13 +29,9 @@ DICTIONARY = Dictionary(Path(__file__).with_name("zh.toml"), DICTIONARY_FILE)
 tr, tr_n, spoken = DICTIONARY.tr, DICTIONARY.tr_n, DICTIONARY.spoken
 
 
-def spoken_title(title: str) -> str:
-    """A test's title, which records keep in English with the variant behind it, as " (float32)"."""
-    without, _, variant = title.rpartition(" (")
-    for text, rest in ((title, ""), (without, f" ({variant}")):
-        if (found := spoken(text)) != text:
-            return found + rest
-    return title
+def spoken_title(title: str, variant: str = "") -> str:
+    """A test's title, which records keep in English, with the variant behind it."""
+    return spoken(title) + (f" ({variant})" if variant else "")
 
 
 @contextlib.contextmanager

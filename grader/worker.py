@@ -619,22 +619,32 @@ def describe(error: BaseException) -> dict:
 
 
 def describe_import(problem: ImportProblem, notes: str) -> dict:
-    """An ImportError whose message is the sentence that a student's own run gives too."""
+    """An ImportError as facts: its words are the parent's, who knows the language."""
     error, cause = problem.cause, describe(problem.cause)
+    failure = {
+        "kind": "raised",
+        "module": problem.module,
+        "file": f"{problem.module}.py",
+        "line": None,
+        "exception": cause["type"],
+        "problem": cause["message"],
+        "no_such_module": isinstance(error, ModuleNotFoundError),
+    }
     if isinstance(error, SyntaxError):
-        file = Path(error.filename or f"{problem.module}.py").name
-        said = f"{file} line {error.lineno} is not valid Python: {error.msg}"
+        failure |= {"kind": "not_python", "problem": wire.clean_text(str(error.msg))}
+        if isinstance(error.filename, str) and error.filename:
+            failure["file"] = wire.clean_text(Path(error.filename).name, 100)
+        if type(error.lineno) is int:  # what the submission raises itself may say anything
+            failure["line"] = min(max(error.lineno, 0), 10**6)
     elif isinstance(error, SystemExit):
-        said = (
-            f"importing {problem.module}.py ends the program (sys.exit or exit is called); put "
-            'trial code under if __name__ == "__main__":'
-        )
-    else:
-        said = f"importing {problem.module}.py failed: {cause['type']}: {cause['message']}"
-        if isinstance(error, ModuleNotFoundError):
-            said += "; only numpy and the standard library are installed here"
-    message = wire.clean_text(said + notes)
-    return {**cause, "type": "ImportError", "bases": ["ImportError"], "message": message}
+        failure["kind"] = "ends_program"
+    return {
+        **cause,
+        "type": "ImportError",
+        "bases": ["ImportError"],
+        "message": wire.clean_text(notes),
+        "import": failure,
+    }
 
 
 def place_of(error: BaseException) -> str:

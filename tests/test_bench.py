@@ -187,7 +187,7 @@ def test_the_command_writes_what_it_prints(tmp_path):
 
 def _has_sandbox() -> bool:
     try:
-        return not choose_sandbox("auto").tier.startswith(("podman", "docker"))
+        return choose_sandbox("auto").kind not in ("podman", "docker")
     except SandboxUnavailable:
         return False
 

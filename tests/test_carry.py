@@ -16,7 +16,7 @@ from assignment.harness.models import random_model
 from assignment.harness.parts import PART_BY_NUMBER, STUDENT_MODULES
 from grader import carry
 from grader.carry import NO_HELP, Places, ids_to_repeat, trusted_parts
-from grader.record import TestResult, read_record
+from grader.record import ImportFailure, TestResult, read_record
 from grader.remote import RemoteStudent, WorkerTimeout, student_exception
 from grader.run import grade_class
 from grader.sample_class import KEPT
@@ -150,36 +150,36 @@ def lost_parts(result) -> set[int]:
 
 
 @pytest.mark.parametrize("name", ["bug-scale-missing", "unscaled-notebook"])
-def test_a_mistake_in_part_1_costs_part_1_only(graded_class, name):
-    result = result_of(graded_class, name)
+def test_a_mistake_in_part_1_costs_part_1_only(results, name):
+    result = result_of(results, name)
     assert lost_parts(result) == {1}
     trusted = [test for test in result.tests if test.with_trusted_parts]
     assert {test.part for test in trusted} >= {2, 4, 5}
     assert all(test.message == carry.RIGHT and test.own_message for test in trusted)
 
 
-def test_a_module_that_cannot_be_imported_costs_its_own_part_only(graded_class):
-    result = result_of(graded_class, "syntax-error")
+def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
+    result = result_of(results, "syntax-error")
     assert lost_parts(result) == {5}
     assert not any(test.with_trusted_parts for test in result.tests if test.part != 4)
 
 
-def test_a_single_wrong_part_is_not_run_again(graded_class):
-    result = result_of(graded_class, "bug-recompute")
+def test_a_single_wrong_part_is_not_run_again(results):
+    result = result_of(results, "bug-recompute")
     assert lost_parts(result) == {4}
     assert not any(test.with_trusted_parts or carry.WRONG in test.message for test in result.tests)
 
 
-def test_show_marks_points_earned_with_trusted_parts(graded_class):
+def test_show_marks_points_earned_with_trusted_parts(results):
     console = Console(width=120, record=True, file=io.StringIO())
-    print_result(result_of(graded_class, "bug-scale-missing"), console)
+    print_result(result_of(results, "bug-scale-missing"), console)
     text = console.export_text()
     assert text.count(carry.RIGHT) == text.count("with the student's own: ") > 10
 
 
 @pytest.mark.parametrize("name", ["by-array", "by-exception"])
-def test_a_trusted_run_tells_nothing_in_the_submissions_words(graded_class, name):
-    result = result_of(graded_class, name)
+def test_a_trusted_run_tells_nothing_in_the_submissions_words(results, name):
+    result = result_of(results, name)
     text = result.model_dump_json()
     source = trusted_parts(4).sources["attention"]
     assert "LEAKED" not in text
@@ -188,16 +188,16 @@ def test_a_trusted_run_tells_nothing_in_the_submissions_words(graded_class, name
     assert source.encode().hex()[:40] not in text
 
 
-def test_numbers_of_a_trusted_run_are_not_told(graded_class):
+def test_numbers_of_a_trusted_run_are_not_told(results):
     """Arrays that encode a text give the same record as arrays that do not."""
-    silent, loud = (result_of(graded_class, name).tests for name in ("silent", "by-array"))
+    silent, loud = (result_of(results, name).tests for name in ("silent", "by-array"))
     assert any(carry.WRONG in test.message for test in loud)
     for one, other in zip(silent, loud, strict=True):
         assert one.model_copy(update={"seconds": 0}) == other.model_copy(update={"seconds": 0})
 
 
-def test_an_exception_of_a_trusted_run_is_told_by_type_and_line(graded_class):
-    messages = [test.message for test in result_of(graded_class, "by-exception").tests]
+def test_an_exception_of_a_trusted_run_is_told_by_type_and_line(results):
+    messages = [test.message for test in result_of(results, "by-exception").tests]
     told = {message.rpartition("\n")[2] for message in messages if carry.WRONG in message}
     assert any(f"{carry.WRONG} (ValueError, kv_cache.py:" in line for line in told)
     # From a place that is none, and of a class of its own making.
@@ -318,9 +318,15 @@ def test_the_answer_to_a_part_is_not_in_its_worker(part):
 # --- which tests, and what of them is told -------------------------------------------------------
 
 
-def a_test(part: int, state: str = "passed", name: str = "test_it", message: str = "wrong"):
+def a_test(part: int, state: str = "passed", name: str = "test_it", **more):
+    function, _, parameters = name.partition("[")
+    case_set, _, case = parameters.removesuffix("]").partition("-")
     return TestResult(
         id=f"test_part{part}.py::{name}",
+        file=f"test_part{part}.py",
+        function=function,
+        case_set=case_set or None,
+        case=case,
         part=part,
         section=f"{part}.1",
         title="it",
@@ -328,8 +334,14 @@ def a_test(part: int, state: str = "passed", name: str = "test_it", message: str
         points=2.0 if state == "passed" else 0.0,
         max_points=2.0,
         state=state,
-        message="" if state == "passed" else message,
+        message="" if state == "passed" else "wrong",
+        **more,
     )
+
+
+def no_python(file: str) -> ImportFailure:
+    module = file.removesuffix(".py")
+    return ImportFailure(kind="not_python", module=module, file=file, line=3, problem="it is")
 
 
 def passing(*states: str):
@@ -347,12 +359,12 @@ def passing(*states: str):
         (passing("failed", "waiting"), 2, True),
         (passing("failed", "not_started"), 2, False),
         (
-            [a_test(1, "failed"), a_test(5, "failed", message="ImportError: gqa.py line 3 is")],
+            [a_test(1, "failed"), a_test(5, "failed", import_failure=no_python("gqa.py"))],
             5,
             False,
         ),
         (
-            [a_test(1, "failed"), a_test(4, "failed", message="ImportError: gqa.py line 3 is")],
+            [a_test(1, "failed"), a_test(4, "failed", import_failure=no_python("gqa.py"))],
             4,
             True,
         ),

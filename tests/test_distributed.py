@@ -101,8 +101,8 @@ def run(suite, prepared, sandbox, limits, slot):
     return outcome("hi")
 
 def outcome(notes):
-    return SimpleNamespace(tests=[a_test()], tier="fake", worker_notes=notes, diagnoses=(),
-                           generated_text="", expected_text="")
+    return SimpleNamespace(tests=[a_test()], sandbox="portable", tier="fake", worker_notes=notes,
+                           diagnoses=(), generated_text="", expected_text="")
 
 def a_test():
     return TestResult(id="t", part=1, section="1.1", title="softmax", visibility="public",
@@ -332,7 +332,7 @@ def test_an_earlier_result_is_kept_and_a_changed_submission_is_not(
         "d": False,
     }
     assert (grading.out / "a.json").stat().st_ino == inode
-    assert any("damaged" in note for note in read_record(grading.out, "d")[0].notes)
+    assert any(note.fields["why"] == "damaged" for note in read_record(grading.out, "d")[0].notes)
     regraded = graded(work, replace(grading, regrade=True), client, recipe)
     assert not regraded["a"].kept
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from grader import cli, doctor, sandbox
 from grader import run as grader_run
 from grader.intake import Course
+from grader.notes import note
 from grader.pool import Grading
 from grader.record import TestResult, make_result, write_record
 from grader.summary import Summary
@@ -183,7 +184,7 @@ def test_show_prints_failures_of_one_student(command, tmp_path):
         suite_version="1",
         state="graded",
         tests=[TestResult(**test)],
-        notes=["old.zip was ignored"],
+        notes=[note("inner_archive", file="old.zip")],
     )
     (tmp_path / "results").mkdir()
     write_record(tmp_path / "results", result)
@@ -193,7 +194,7 @@ def test_show_prints_failures_of_one_student(command, tmp_path):
         "4.2 decode_step",
         "step 3 is wrong",
         "first bad step 3, largest error 0.25, tolerance 1e-09",
-        "note: old.zip was ignored",
+        "note: old.zip is an archive inside the submission and was ignored",
     ):
         assert words in text
     assert "There are: ana." in command.run("show", "bob").output
@@ -210,7 +211,7 @@ def test_no_sandbox_is_said_loudly_and_a_missing_one_is_a_sentence(monkeypatch, 
 
     def choose(name):
         if name == "none":
-            return SimpleNamespace(tier="none")
+            return SimpleNamespace(kind="none", tier="none")
         raise Unavailable("bwrap is not there.")
 
     monkeypatch.setattr(sandbox, "SandboxUnavailable", Unavailable)

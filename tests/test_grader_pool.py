@@ -64,8 +64,8 @@ def run(suite, prepared, sandbox, limits, slot):
         slot_file.unlink()
 
 def outcome(tests, notes):
-    return SimpleNamespace(tests=tests, tier="fake", worker_notes=notes, diagnoses=(),
-                           generated_text="", expected_text="")
+    return SimpleNamespace(tests=tests, sandbox="portable", tier="fake", worker_notes=notes,
+                           diagnoses=(), generated_text="", expected_text="")
 
 def act(what, suite, slot):
     state = "passed"
@@ -96,6 +96,7 @@ def act(what, suite, slot):
     if what == "exhausted":
         state = "out_of_time"
     return outcome([a_test(1.0, state)], "hi")
+
 """
 
 # A grader as a process of its own, with the stand-ins in place of suite and sandbox.
@@ -303,7 +304,7 @@ def test_damaged_and_unsandboxed_records_are_graded_anew(grading, tmp_path):
     calls(grading)
     ana, bob = (record_path(grading.out, name) for name in ("ana", "bob"))
     ana.write_bytes(ana.read_bytes()[:-40])
-    bob.write_text(json.dumps(json.loads(bob.read_text()) | {"sandbox_tier": "none"}))
+    bob.write_text(json.dumps(json.loads(bob.read_text()) | {"sandbox": "none"}))
     graded(work, replace(grading, sandbox="none"))
     assert calls(grading) == ["ana"]
     graded(work, grading)
@@ -311,7 +312,7 @@ def test_damaged_and_unsandboxed_records_are_graded_anew(grading, tmp_path):
     bob.write_text(json.dumps(json.loads(bob.read_text()) | {"state": "error"}))
     graded(work, grading)
     assert calls(grading) == ["bob"]
-    assert any("damaged" in note for note in read_record(grading.out, "ana")[0].notes)
+    assert any(note.fields["why"] == "damaged" for note in read_record(grading.out, "ana")[0].notes)
 
 
 def test_memory_stays_flat(grading, tmp_path):

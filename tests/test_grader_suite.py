@@ -200,6 +200,10 @@ def test_a_sandbox_that_stops_working_is_an_error_and_no_zero(tmp_path, monkeypa
 def a_test(name: str, state: str) -> TestResult:
     return TestResult(
         id=f"test_part3_rope.py::test_rope[{name}]",
+        file="test_part3_rope.py",
+        function="test_rope",
+        case_set=name.partition("-")[0],
+        case=name.partition("-")[2],
         part=3,
         section="3.2",
         title="rope",

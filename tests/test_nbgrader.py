@@ -46,6 +46,7 @@ from grader.nbgrader.autograde import autograde
 from grader.nbgrader.cells import grade_cells
 from grader.nbgrader.gradebook import write_scores
 from grader.nbgrader.questions import questions
+from grader.notes import in_words
 from grader.remote import RemoteStudent
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.seeds import load_secret
@@ -594,7 +595,9 @@ def test_notebooks_of_several_parts_are_one_submission(two_notebooks, tmp_path):
     found = find_submissions([two_notebooks], Course.load())
     assert [one.student for one in found] == ["ana", "bob"]
     prepared = prepare(found[0], tmp_path / "prepared", Course.load())
-    assert any("part4.ipynb: The file is JSON but not a notebook" in n for n in prepared.notes)
+    assert any(
+        "part4.ipynb: The file is JSON but not a notebook" in in_words(n) for n in prepared.notes
+    )
     with RemoteStudent(choose_any_sandbox(), prepared.folder) as remote:
         x = np.zeros((1, 2))
         # Each notebook has a namespace of its own, and a function belongs to its part's notebook.

@@ -30,6 +30,7 @@ from assignment.harness.known_bugs import known_bugs
 from grader import real_text, suite
 from grader.cli import app
 from grader.errors import GraderError
+from grader.notes import note
 from grader.places import ASSIGNMENT
 from grader.policy import score
 from grader.policy_file import Policy
@@ -137,7 +138,7 @@ def position_zero():
         diagnoses=(
             DiagnosisRecord(part=4, bugs=(("position-zero",),), n_tests=7, error=9e-16, fact=fact),
         ),
-        notes=("helpers.py was taken", "another submission has the same id bob; both are graded"),
+        notes=(note("words", text="helpers.py was taken"), note("same_id", name="bob")),
         output_tail=OUTPUT_SECRET,
         generated_text="Once upon a time, a wise and wise and wise",
         expected_text="Once upon a time, a wizard lived",
@@ -240,7 +241,7 @@ def test_an_old_record_without_steps_and_text_still_renders(tmp_path, position_z
 
 def test_the_model_s_text_says_what_happened():
     passed = make_test(5, "5.1", "real", "decode_of_a_real_model", "hidden")
-    passed = passed.model_copy(update={"id": "test_real_model.py::test_decode_of_a_real_model"})
+    passed = passed.model_copy(update={"file": "test_real_model.py"})
     right = make_record("a", [passed], expected_text="a b c")
     assert model_text(right).is_right
     stopped = make_record("a", expected_text="a b c")
@@ -259,7 +260,7 @@ def hostile_record(student: str = "ana"):
     return make_record(
         student,
         [test],
-        notes=(HOSTILE,),
+        notes=(note("words", text=HOSTILE),),
         generated_text=HOSTILE,
         expected_text="Once",
         diagnoses=(DiagnosisRecord(part=4, bugs=bug, n_tests=1, error=0.0, fact=HOSTILE),),
@@ -609,7 +610,7 @@ def test_the_model_writes_only_where_the_decode_is_wrong(state, texts):
     ignored = {name: lambda *_: None for name in ("begin_test", "mapped_params", "close")}
     remote = SimpleNamespace(**ignored)
     test = make_test(5, "5.1", "real", "real", "hidden", state=state)
-    test = test.model_copy(update={"id": "test_real_model.py::test_decode_of_a_real_model"})
+    test = test.model_copy(update={"file": "test_real_model.py"})
     assert suite._texts(SimpleNamespace(real_model=model), remote, [test]) == texts
     assert suite._texts(SimpleNamespace(real_model=None), remote, [test]) == ("", "")
 

@@ -48,7 +48,7 @@ class Refusing:
 
 
 class Working:
-    tier = "works"
+    kind = tier = "works"
 
     @classmethod
     def working(cls):
@@ -243,7 +243,7 @@ def test_the_filter_is_used():
 class Leaky:
     """Starts a worker that finds the course on its path, as a careless installation would."""
 
-    tier = "leaky"
+    kind = tier = "leaky"
 
     def launch(self, submission, limits, slot, modules, mapped):
         pipes = Pipes()

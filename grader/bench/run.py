@@ -82,7 +82,7 @@ def bench_submission(
 def equipped_sandbox(name: str, setting: Setting) -> tuple[Sandbox, str, Setting]:
     """(sandbox, folder of its packages, setting with the threads it can give)."""
     sandbox = choose_sandbox(name)
-    if sandbox.tier.startswith(CANNOT_STOP):
+    if sandbox.kind in CANNOT_STOP:
         raise SandboxUnavailable(
             f"the sandbox {sandbox.tier} cannot make a submission stand still between its turns; "
             "use bubblewrap"

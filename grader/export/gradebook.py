@@ -8,6 +8,7 @@ from datetime import UTC
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.notes import Note, in_words
 from grader.policy import ClassScores, Policy, Score
 from grader.record import SubmissionResult, read_record
 
@@ -28,8 +29,8 @@ def write_gradebook(
     needed = {test for cell in grade_cells() for test in cell.tests}
     points, comments, timestamps, left_out = {}, {}, {}, []
     for score in scores:
-        record, why = read_record(results, score.submission)
-        reason = _why_not(score, record, needed) if record else why
+        record, refusal = read_record(results, score.submission)
+        reason = _why_not(score, record, refusal, needed)
         if reason or record is None:
             left_out.append(f"{score.student} ({reason})")
             continue
@@ -50,7 +51,11 @@ def write_gradebook(
     return [*said, f"{count} students of {assignment!r} in the gradebook of {course}"]
 
 
-def _why_not(score: Score, record: SubmissionResult, needed: set[str]) -> str:
+def _why_not(
+    score: Score, record: SubmissionResult | None, refusal: Note | None, needed: set[str]
+) -> str:
+    if record is None:
+        return in_words(refusal) if refusal else "the result is gone"
     if score.final is None:
         return "; ".join(score.notes)
     if score.repeated:

@@ -57,7 +57,7 @@ def results_json(record: SubmissionResult, score: Score, policy: Policy) -> dict
 def _test(test: TestResult, scale: float, policy: Policy) -> dict[str, Any]:
     seen = student_view(test, policy)
     visible = test.visibility == "public"
-    title = spoken_title(test.title)
+    title = spoken_title(test.title, test.variant)
     entry = {
         "score": rounded(test.points * scale, 4),
         "max_score": rounded(test.max_points * scale, 4),

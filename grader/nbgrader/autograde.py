@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError
+from grader.notes import in_words
 from grader.record import SubmissionResult, read_record
 from grader.run import grade_class
 from grader.terminal import plain
@@ -181,9 +182,9 @@ def _take_over(
 ) -> bool:
     """Scores and comments from the record, and notebooks to look at; False if there is no grade."""
     student = work.submitted.student
-    record, note = read_record(results, work.submitted.record)
+    record, refusal = read_record(results, work.submitted.record)
     if record is None or record.state not in ("graded", "partial"):
-        why = record.reason if record is not None else note
+        why = record.reason if record is not None else refusal and in_words(refusal)
         report.not_written[student] = why or "There is no result of it."
         return False
     work.scores = dict(scores_of(record))

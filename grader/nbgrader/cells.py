@@ -18,7 +18,6 @@ from grader.record import SubmissionResult, TestResult
 from grader.table import fact
 from grader.words import spoken, spoken_title, tr
 
-_ID = re.compile(r"(?P<file>[^:]+)::(?P<test>\w+)(?:\[(?P<variant>[^\]]*)\])?")
 HIDDEN_FAILED = "right on the public case and wrong on a hidden one of the same kind"
 HIDDEN_ONLY_FAILED = "this hidden test fails"
 
@@ -31,8 +30,8 @@ class GradeCell:
     """One autograded cell.
 
     Attributes:
-        variant: pytest's name of the parameters, "" where there are none.
-        title: what is tested, as in the class table.
+        case: pytest's name of the parameters, "" where there are none.
+        title, variant: what is tested, as in the class table.
         hidden_only: nothing of it runs on the student's machine.
         tests: ids of the tests it stands for.
     """
@@ -40,8 +39,9 @@ class GradeCell:
     part: int
     section: str
     test: str
-    variant: str
+    case: str
     title: str
+    variant: str
     points: float
     hidden_only: bool
     tests: tuple[str, ...]
@@ -49,7 +49,7 @@ class GradeCell:
     @property
     def grade_id(self) -> str:
         """Its name in nbgrader: letters, digits, `-` and `_`."""
-        return re.sub(r"[^\w-]", "_", "-".join(filter(None, (self.test, self.variant))))
+        return re.sub(r"[^\w-]", "_", "-".join(filter(None, (self.test, self.case))))
 
     @property
     def key(self) -> CellKey:
@@ -77,9 +77,8 @@ def grade_cells() -> tuple[GradeCell, ...]:
     tests = collect(Suite(hidden_cases=Path(), real_model=None, hash=""))
     groups: dict[tuple[str, str], list[TestResult]] = {}
     for test in tests:
-        _, name, variant = _split(test.id)
-        groups.setdefault((name, variant), []).append(test)
-    cells = [_cell(name, variant, group) for (name, variant), group in groups.items()]
+        groups.setdefault((test.function, test.case), []).append(test)
+    cells = [_cell(group) for group in groups.values()]
     return tuple(sorted(cells, key=lambda cell: tuple(map(int, cell.section.split(".")))))
 
 
@@ -134,7 +133,7 @@ def comments_of(result: SubmissionResult) -> dict[CellKey, str | None]:
         if not of_function and cell.part in facts:
             of_function.append(f"{facts[cell.part]}\n")  # nbgrader reads it as markdown
         hidden = tr(" (hidden test)") if cell.hidden_only else ""
-        of_function.append(f"- ✗ {spoken_title(cell.title)}{hidden}")
+        of_function.append(f"- ✗ {spoken_title(cell.title, cell.variant)}{hidden}")
     return {key: "\n".join(of_function) or None for key, of_function in lines.items()}
 
 
@@ -142,24 +141,16 @@ def _words(test: TestResult) -> str:
     return test.message.strip() or spoken(test.state.replace("_", " "))
 
 
-def _cell(name: str, variant: str, group: list[TestResult]) -> GradeCell:
+def _cell(group: list[TestResult]) -> GradeCell:
     first = group[0]
     return GradeCell(
         part=first.part,
         section=first.section,
-        test=name,
-        variant=variant,
+        test=first.function,
+        case=first.case,
         title=first.title,
+        variant=first.variant,
         points=round(sum(test.max_points for test in group), 6),
         hidden_only=all(test.visibility == "hidden" for test in group),
         tests=tuple(test.id for test in group),
     )
-
-
-def _split(test_id: str) -> tuple[str, str, str]:
-    """File, function and parameters; of the latter, the set of cases is left out."""
-    match = _ID.fullmatch(test_id)
-    if match is None:
-        raise ValueError(f"{test_id!r} is no test's id")
-    words = (match["variant"] or "").split("-")
-    return match["file"], match["test"], "-".join(w for w in words if w not in ("public", "hidden"))

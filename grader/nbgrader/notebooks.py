@@ -127,7 +127,7 @@ def _title(part: Part) -> str:
 
 def _stands_behind(cell: GradeCell, part: Part) -> str:
     """The last function that a test calls; some tests name it in their parameters."""
-    named = [name for name in part.functions if cell.variant.startswith(f"{name}-")]
+    named = [name for name in part.functions if cell.case.startswith(f"{name}-")]
     return STANDS_BEHIND.get(cell.test) or (named or [_graded_function(cell, part)])[0]
 
 
@@ -138,8 +138,8 @@ def _graded_function(cell: GradeCell, part: Part) -> str:
 def _test(cell: GradeCell) -> NotebookNode:
     """The hidden line puts the instructor's `check` in place of the student's."""
     points = tr_n(cell.points, "1 point", "{n:g} points")
-    title = spoken_title(cell.title)
-    arguments = ", ".join(f'"{word}"' for word in (cell.test, cell.variant) if word)
+    title = spoken_title(cell.title, cell.variant)
+    arguments = ", ".join(f'"{word}"' for word in (cell.test, cell.case) if word)
     hidden = (
         "### BEGIN HIDDEN TESTS\n"
         "from grader.nbgrader.kernel import check\n{more}"

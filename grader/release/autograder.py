@@ -25,6 +25,7 @@ from grader.errors import GraderError
 from grader.export.gradescope import results_json
 from grader.intake import Course, Found, find_submissions, student_id
 from grader.lateness import Late
+from grader.notes import in_words
 from grader.policy import Policy, score
 from grader.pool import Grading, grade_all, results_lock
 from grader.record import SubmissionResult, read_record, write_atomically
@@ -199,9 +200,9 @@ def _grade(found: Found, secret: bytes) -> SubmissionResult:
             )
             for _ in grade_all([found], grading, jobs=1):
                 pass
-        record, note = read_record(out, found.student)
+        record, refusal = read_record(out, found.student)
     if record is None:
-        raise GraderError(note or "The grader left no result.")
+        raise GraderError(in_words(refusal) if refusal else "The grader left no result.")
     return record
 
 

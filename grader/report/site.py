@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.notes import in_words
 from grader.policy import score_class
 from grader.policy_file import Policy
 from grader.record import read_record
@@ -42,9 +43,9 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
         (out / MARKER).touch()
         classroom, problems = Classroom(policy), list(scores.problems)
         for score in scores:
-            record, why = read_record(results, score.submission)
+            record, refusal = read_record(results, score.submission)
             if record is None:  # changed since it was scored
-                why = why or tr("the result is gone")
+                why = in_words(refusal) if refusal else tr("the result is gone")
                 problems.append(tr("{student}: {why}.", student=score.student, why=why))
                 continue
             write_page(folder / page_name(score.student), student_page(record, score, policy))

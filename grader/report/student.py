@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from assignment.harness.known_bugs import KnownBug, known_bugs
-from grader.policy import SAME_ID, Score, student_view
+from grader.notes import Note, in_words
+from grader.policy import Score, student_view
 from grader.policy_file import Policy
 from grader.record import DiagnosisRecord, SubmissionResult, TestResult
 from grader.report.pages import render
@@ -16,7 +17,6 @@ from grader.words import language, spoken, spoken_title, tr
 
 N_IN_FULL = 3
 N_UNFINISHED = 5
-REAL_MODEL_TEST = "test_real_model.py::"
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,10 @@ def student_page(record: SubmissionResult, score: Score, policy: Policy) -> str:
     )
 
 
-def _told(note: str) -> str:
-    # Intake's note of a repeated id names the other submission.
-    if SAME_ID.fullmatch(note):
+def _told(note: Note) -> str:
+    if note.kind == "same_id":  # the other submission is not named
         return tr("another submission has the same id")
-    return without_paths(note)
+    return without_paths(in_words(note))
 
 
 def part_rows(record: SubmissionResult, score: Score) -> tuple[PartRow, ...]:
@@ -189,14 +188,12 @@ def _finding(found: DiagnosisRecord) -> Finding:
 
 def _failures(tests: Iterable[TestResult]) -> tuple[Failure, ...]:
     """One for each public test function, so that one fault is not told in every case."""
-    by_function: dict[str, list[TestResult]] = {}
+    by_function: dict[tuple[str, str], list[TestResult]] = {}
     for test in tests:
         if test.visibility == "public" and test.state in ("failed", "out_of_time"):
-            by_function.setdefault(test.id.partition("[")[0], []).append(test)
+            by_function.setdefault((test.file, test.function), []).append(test)
     plotted = max((failed[0] for failed in by_function.values()), key=_tells, default=None)
-    return tuple(
-        _failure(function, failed, failed[0] is plotted) for function, failed in by_function.items()
-    )
+    return tuple(_failure(failed, failed[0] is plotted) for failed in by_function.values())
 
 
 def _tells(test: TestResult) -> tuple[bool, int]:
@@ -205,16 +202,16 @@ def _tells(test: TestResult) -> tuple[bool, int]:
     return any(error <= limit for error in errors), len(errors)
 
 
-def _failure(function: str, failed: Sequence[TestResult], is_plotted: bool) -> Failure:
+def _failure(failed: Sequence[TestResult], is_plotted: bool) -> Failure:
     first = failed[0]
-    others = [case_of(test.id, "") for test in failed[1:]]
+    others = [test.case for test in failed[1:]]
     return Failure(
         first.section,
-        spoken_title(first.title),
-        case_of(first.id, first.title),
+        spoken_title(first.title, first.variant),
+        case_of(first),
         tuple(filter(None, others)),
         excerpt(first.message),
-        f"pytest assignment/{function}",
+        f"pytest assignment/{first.file}::{first.function}",
         _plot(first) if is_plotted else None,
     )
 
@@ -231,7 +228,8 @@ def _only_hidden(tests: Sequence[TestResult]) -> tuple[str, ...]:
     failed: dict[bool, list[str]] = {True: [], False: []}
     for test in tests:
         if test.state in ("failed", "out_of_time"):
-            failed[test.visibility == "public"].append(f"{test.section} {spoken_title(test.title)}")
+            title = spoken_title(test.title, test.variant)
+            failed[test.visibility == "public"].append(f"{test.section} {title}")
     return tuple(dict.fromkeys(title for title in failed[False] if title not in failed[True]))
 
 
@@ -259,7 +257,7 @@ def _test_rows(seen: Iterable[TestResult], score: Score) -> tuple[TestRow, ...]:
     scale = {part.part: part.scale for part in score.parts}
     groups: dict[tuple[int, str, str], list[TestResult]] = {}
     for test in seen:
-        title = spoken_title(test.title)
+        title = spoken_title(test.title, test.variant)
         groups.setdefault((test.part, test.section, title), []).append(test)
     return tuple(
         TestRow(
@@ -286,9 +284,7 @@ def model_text(record: SubmissionResult) -> ModelText | None:
     own, expected = record.generated_text, record.expected_text
     if not own:
         passed = any(
-            test.id.startswith(REAL_MODEL_TEST)
-            and test.state == "passed"
-            and not test.with_trusted_parts
+            test.is_of_real_model and test.state == "passed" and not test.with_trusted_parts
             for test in record.tests
         )
         return ModelText("", expected if passed else "", expected, is_right=passed)

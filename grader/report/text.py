@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from grader.record import TestResult
 from grader.terminal import plain
 from grader.words import language, spoken, tr
 
@@ -48,11 +49,9 @@ def points(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def case_of(test_id: str, title: str) -> str:
+def case_of(test: TestResult) -> str:
     """`float32` of `test_rope[public-float32]`, unless the title says it already."""
-    parameters = test_id.partition("[")[2].removesuffix("]")
-    case = parameters.removeprefix("public").removeprefix("hidden").strip("-")
-    return "" if f"({case})" in title else case
+    return "" if test.case == test.variant else test.case
 
 
 def seconds(value: float) -> str:

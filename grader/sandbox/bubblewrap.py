@@ -36,6 +36,8 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 class Bubblewrap:
     """Starts workers with one bubblewrap program that was seen to work."""
 
+    kind = "bubblewrap"
+
     def __init__(self, program: str, view: View, as_root: bool, syscall_filter: bytes | None):
         self._program = program
         self._view = view

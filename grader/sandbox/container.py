@@ -74,6 +74,7 @@ class Container:
         self._view = view
         self._profile = profile
         self._counted = counted
+        self.kind = self.engine.name
         groups = "" if counted else ", no control groups"
         self.tier = f"{self.engine.name} (uid per slot{groups})"
 

@@ -18,7 +18,7 @@ from grader.sandbox.process import Pipes, WorkerProcess, close_all, open_files
 class NoSandbox:
     """Runs workers as this user, outside any namespace."""
 
-    tier = "none"
+    kind = tier = "none"
 
     @classmethod
     def working(cls) -> "NoSandbox":

@@ -37,6 +37,8 @@ READ_DEVICES = ("/dev/zero", "/dev/random", "/dev/urandom")
 class Portable:
     """Starts workers with the rights of the operating system alone."""
 
+    kind = "portable"
+
     def __init__(
         self, runtime: Runtime, as_root: bool, landlock: bool, protected: tuple[Path, ...] = ()
     ):
