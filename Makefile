@@ -41,6 +41,7 @@ assignment: $(VENV)/grader.installed
 	$(BIN)/python -m grader.golden
 	$(BIN)/python -m grader.exercises
 	$(BIN)/python -m grader.figures
+	$(BIN)/python -m grader.signatures
 
 # The handouts and docs/ as pages to read, in build/site/: no server and no network needed.
 site: $(VENV)/site.installed

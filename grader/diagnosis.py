@@ -1,19 +1,13 @@
 """Diagnosis in the grader: the tests are run again, here, on the solution with known bugs in it.
 
 Only trusted code runs here. The student's part in it is the arrays that came back before.
-
-python -m grader.diagnosis            write what the public tests see of each bug to the bundle
-python -m grader.diagnosis --check    only say whether that is stale (exit code 1)
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,23 +18,21 @@ from assignment.harness.compare import Mismatch
 from assignment.harness.diagnosis import (
     NO_ARRAY,
     PASSED,
-    SAME,
     UNKNOWN,
     Diagnosis,
     Observation,
     Seen,
     Signatures,
     diagnose,
-    difference,
     print_of,
     with_exact_errors,
 )
-from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, as_seen
+from assignment.harness.known_bugs import StoredSignatures
 from assignment.harness.outcome import Outcome
 from assignment.harness.points import grading_of
 from assignment.harness.student import Student
 
-from .known_bugs import Bug, Conflict, Variant, all_bugs, bug_named, make_variant, noting_calls
+from .known_bugs import Conflict, Variant, all_bugs, bug_named, make_variant, noting_calls
 
 # Tests whose arrays are compared: those on fixed cases, and no fixture beside.
 _FIXTURES = {"student", "oracle", "request"}
@@ -155,72 +147,3 @@ def diagnose_outcomes(
     observations = [observation_of(item, outcome) for item, outcome in tried]
     findings = diagnose(observations, LiveSignatures(items, case_sets, StoredSignatures()))
     return with_exact_errors(findings, observations, LiveSignatures(items, case_sets))
-
-
-# --- for the students' own runs ----------------------------------------------------------------
-
-
-def signature_table(tests: Iterable[str], live: Signatures) -> dict:
-    """What each public test sees of each bug, passes left out, and what is said of the bugs."""
-    signatures: dict[str, dict[str, Seen]] = {}
-    for test in tests:
-        seen = {bug.name: live.seen(test, (bug.name,)) for bug in all_bugs()}
-        signatures[test] = {name: s for name, s in seen.items() if s != PASSED}
-    return {"bugs": [_told(bug) for bug in all_bugs()], "signatures": signatures}
-
-
-def _told(bug: Bug) -> dict:
-    return bug.model_dump(include={"name", "part", "summary", "explanation", "hints", "cites"})
-
-
-def write_table(table: dict, path: Path = KNOWN_BUGS_FILE) -> None:
-    """Write what the bundle holds of the catalogue: texts and prints, no code."""
-    rounded = {
-        test: {name: _rounded(seen) for name, seen in seen_of.items()}
-        for test, seen_of in table["signatures"].items()
-    }
-    content = {"bugs": table["bugs"], "signatures": rounded}
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-
-
-def _rounded(seen: Seen) -> Seen:
-    # A digit more than is compared: the file is then the same on every machine but for chance.
-    return seen if isinstance(seen, str) else tuple(round(number, 12) for number in seen)
-
-
-def stale(fresh: dict, path: Path = KNOWN_BUGS_FILE) -> list[str]:
-    """Where the file holds something else than signature_table gives now: tests and bugs."""
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if json.loads(json.dumps(fresh["bugs"])) != stored.get("bugs"):
-        return ["names and texts of the bugs"]
-    theirs, ours = stored["signatures"], fresh["signatures"]
-    found = sorted(theirs.keys() ^ ours.keys())
-    for test in sorted(theirs.keys() & ours.keys()):
-        kept = {name: as_seen(seen) for name, seen in theirs[test].items()}
-        for name in sorted(kept.keys() | ours[test].keys()):
-            one, other = kept.get(name, PASSED), ours[test].get(name, PASSED)
-            if difference(one, other) >= SAME:
-                found.append(f"{name} in {test}")
-    return found
-
-
-def main(arguments: list[str]) -> int:
-    """Write the signatures of the public tests, or with --check only say whether they are stale."""
-    from .suite import collect_public
-
-    items, case_sets = collect_public()
-    items = [item for item in items if is_comparable(item)]
-    table = signature_table(map(test_name, items), LiveSignatures(items, case_sets))
-    if "--check" in arguments:
-        if found := stale(table):
-            n, first = len(found), ", ".join(found[:3])
-            print(f"{n} signatures are stale ({first}): run python -m grader.diagnosis")
-        return 1 if found else 0
-    write_table(table)
-    size = KNOWN_BUGS_FILE.stat().st_size / 1024
-    print(f"{KNOWN_BUGS_FILE.name}: {len(all_bugs())} known bugs, {size:.0f} KiB")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -20,7 +20,7 @@ from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, kno
 from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
 from assignment.harness.student import NotStarted
-from grader import diagnosis
+from grader import diagnosis, signatures
 from grader.diagnosis import LiveSignatures, diagnose_outcomes, replay, variant_with
 from grader.known_bugs import Conflict, all_bugs
 from grader.places import HIDDEN_TESTS
@@ -169,12 +169,12 @@ def test_prints_tell_multiples_and_places_apart():
 
 
 def test_stored_signatures_are_what_the_catalogue_gives(bench, tmp_path):
-    fresh = diagnosis.signature_table(map(diagnosis.test_name, bench.public), bench.live)
+    fresh = signatures.signature_table(map(diagnosis.test_name, bench.public), bench.live)
     assert [b["name"] for b in fresh["bugs"]] == NAMES
-    assert diagnosis.stale(fresh) == []
+    assert signatures.stale(fresh) == []
     # And every way to be stale is seen.
     path = tmp_path / "known_bugs.json"
-    assert diagnosis.stale(fresh, path) == ["names and texts of the bugs"]
+    assert signatures.stale(fresh, path) == ["names and texts of the bugs"]
     for change, words in [
         (lambda c: c["bugs"][0]["summary"].update(en="?"), "names and texts of the bugs"),
         (lambda c: c["signatures"].pop("test_part3_rope.py::test_rope[public-float64]"), "rope"),
@@ -184,7 +184,7 @@ def test_stored_signatures_are_what_the_catalogue_gives(bench, tmp_path):
         content = json.loads(KNOWN_BUGS_FILE.read_text(encoding="utf-8"))
         change(content)
         path.write_text(json.dumps(content), encoding="utf-8")
-        found = diagnosis.stale(fresh, path)
+        found = signatures.stale(fresh, path)
         assert found and words in found[0], found
 
 
