@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadgroup
 .PHONY: demo test quick check bench mutation assignment site clean
 
 demo: $(VENV)/grader.installed
-	$(BIN)/python -m grader.demo
+	$(BIN)/python -m grader.cli.demo
 
 test: $(VENV)/test.installed
 	$(PYTEST) --durations=15
@@ -37,11 +37,11 @@ mutation: $(VENV)/test.installed
 
 # After a change in solution/ or reference_model/: stubs, given files, golden data, figures.
 assignment: $(VENV)/grader.installed
-	$(BIN)/python -m grader.skeleton
-	$(BIN)/python -m grader.golden
-	$(BIN)/python -m grader.exercises
-	$(BIN)/python -m grader.figures
-	$(BIN)/python -m grader.signatures
+	$(BIN)/python -m grader.authoring.skeleton
+	$(BIN)/python -m grader.authoring.golden
+	$(BIN)/python -m grader.authoring.exercises
+	$(BIN)/python -m grader.authoring.figures
+	$(BIN)/python -m grader.grading.signatures
 
 # The handouts and docs/ as pages to read, in build/site/: no server and no network needed.
 site: $(VENV)/site.installed

@@ -74,7 +74,7 @@ class GradedClass:
 @pytest.fixture(scope="session")
 def sample_class(tmp_path_factory) -> Path:
     """A folder with every submission of the sample class, not to be written to."""
-    from grader.sample_class import write_class
+    from grader.authoring.sample_class import write_class
 
     return write_class(tmp_path_factory.mktemp("sample") / "class")
 
@@ -82,7 +82,7 @@ def sample_class(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def graded_class(sample_class, tmp_path_factory) -> GradedClass:
     """The sample class, graded once: tests that ask for it are of the group `sample_class`."""
-    from grader.run import grade_class
+    from grader.grade_class import grade_class
     from grader.sandbox import SandboxUnavailable, choose_sandbox
 
     try:

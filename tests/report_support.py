@@ -12,7 +12,13 @@ import pytest
 
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS
-from grader.record import DiagnosisRecord, SubmissionResult, TestResult, make_result, write_record
+from grader.results.record import (
+    DiagnosisRecord,
+    SubmissionResult,
+    TestResult,
+    make_result,
+    write_record,
+)
 
 TITLES = ("The values are those of the reference", "Every shape works", "Inputs stay as they are")
 HIDDEN_SECRET = "a hidden message 4f7a"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.remote import Limits, RemoteStudent
+from grader.running.slots import hold_slot
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import interpreter_view
 from grader.sandbox.portable import Portable
+from grader.sandbox.remote import Limits, RemoteStudent
 from grader.sandbox.runtime import runtime_for
-from grader.slots import hold_slot
 
 # `run` executes the text it is given and returns what that leaves in `answer`: a submission that
 # does whatever a test wants.

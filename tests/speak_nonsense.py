@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from assignment.harness import words as words_of_the_homework
-from grader import words as words_of_the_grader
+from grader.base import words as words_of_the_grader
 
 LIES = (
     "",
@@ -46,11 +46,11 @@ def nonsense(english: str) -> str:
 
 def grade(out: Path, secret: Path, sandbox: str, submissions: list[Path]) -> None:
     """Grade as the pool's children do, one after another."""
-    from grader.intake import Course, find_submissions
-    from grader.pool import Grading, grade_one, keep, results_lock
+    from grader.base.seeds import load_secret
+    from grader.grading.suite import SUITE_VERSION, Suite, run_suite
+    from grader.intake.submissions import Course, find_submissions
+    from grader.running.pool import Grading, grade_one, keep, results_lock
     from grader.sandbox import Limits
-    from grader.seeds import load_secret
-    from grader.suite import SUITE_VERSION, Suite, run_suite
 
     with results_lock(out):
         suite = Suite.load(load_secret(secret).key, False, out)

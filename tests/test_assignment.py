@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assignment.harness.parts import GIVEN_FILES, PARTS, STUDENT_MODULES
-from grader import golden, skeleton
+from grader.authoring import golden, skeleton
 
 ROOT = Path(__file__).parent.parent
 

@@ -24,7 +24,7 @@ from grader.bench.oracle import expected_logits, torch_logits
 from grader.bench.prepare import SOLUTION, lay_out_solution
 from grader.bench.setting import Setting
 from grader.bench.verify import Refused, Tolerance, check_steps
-from grader.cli import app
+from grader.cli.main import app
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.sandbox.extras import Extras, equip, packages_to_bind
 from reference_model import ModelConfig, init_llama

@@ -23,20 +23,20 @@ import pytest
 from late import late
 from rich.console import Console
 
-from grader import distributed as cluster_grading
-from grader import run as grader_run
-from grader.distributed import check_workers, connected, grade_on_cluster
-from grader.errors import GraderError, Interrupted
-from grader.history import without_times
-from grader.intake import find_submissions
-from grader.pool import Grading, grade_all
-from grader.protocols import GradingSuite, Outcome
-from grader.record import SubmissionResult, make_result, read_record
+from grader import grade_class as grader_run
+from grader.base.errors import GraderError, Interrupted
+from grader.cluster import dask_workers as cluster_grading
+from grader.cluster.dask_workers import check_workers, connected, grade_on_cluster
+from grader.intake.submissions import find_submissions
+from grader.results.history import without_times
+from grader.results.record import SubmissionResult, make_result, read_record
+from grader.running.pool import Grading, grade_all
+from grader.running.protocols import GradingSuite, Outcome
 
 distributed = late("distributed", "dask.distributed is not installed: no cluster")
 
 ROOT = Path(__file__).resolve().parents[1]
-PRELOAD = ("grader.pool",)
+PRELOAD = ("grader.running.pool",)
 ALLOWED_FAILURES = 1  # of the scheduler: a task may see this many workers die, and one more
 
 FAKE_SUITE = """
@@ -45,9 +45,9 @@ from dataclasses import dataclass
 from multiprocessing import parent_process
 from pathlib import Path
 from types import SimpleNamespace
-from grader.errors import GraderError
-from grader.intake import Course
-from grader.record import TestResult
+from grader.base.errors import GraderError
+from grader.intake.submissions import Course
+from grader.results.record import TestResult
 
 class Suite:
     blank_tests, real_model = (), None

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import solution
-from grader.policy import Policy, score_class
-from grader.pool import Summary, summarise
-from grader.record import SubmissionResult, read_record
-from grader.report.student import student_page
-from grader.run import grade_class
+from grader.grade_class import grade_class
+from grader.grades.policy import Policy, score_class
+from grader.reports.pages.student import student_page
+from grader.results.record import SubmissionResult, read_record
+from grader.running.pool import Summary, summarise
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 
 SOLUTION = Path(solution.__file__).parent

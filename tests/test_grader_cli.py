@@ -12,13 +12,14 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from grader import cli, doctor, sandbox
-from grader import run as grader_run
-from grader.intake import Course
-from grader.notes import note
-from grader.pool import Grading
-from grader.record import TestResult, make_result, write_record
-from grader.summary import Summary
+from grader import grade_class as grader_run
+from grader import sandbox
+from grader.base.notes import note
+from grader.cli import doctor, main
+from grader.intake.submissions import Course
+from grader.results.record import TestResult, make_result, write_record
+from grader.results.summary import Summary
+from grader.running.pool import Grading
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -58,7 +59,7 @@ def command(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str):
-        seen.result = CliRunner().invoke(cli.app, [str(a) for a in arguments])
+        seen.result = CliRunner().invoke(main.app, [str(a) for a in arguments])
         return seen.result
 
     seen.run = run
@@ -145,9 +146,9 @@ def test_a_bug_of_the_grader_is_a_sentence_too(monkeypatch, capsys):
     def broken():
         raise RuntimeError("boom \x1b[2J")
 
-    monkeypatch.setattr(cli, "app", broken)
+    monkeypatch.setattr(main, "app", broken)
     with pytest.raises(SystemExit) as caught:
-        cli.main()
+        main.main()
     assert caught.value.code == 3
     text = capsys.readouterr().err
     assert "The grader itself failed: RuntimeError: boom" in text
@@ -218,7 +219,7 @@ def test_no_sandbox_is_said_loudly_and_a_missing_one_is_a_sentence(monkeypatch, 
     monkeypatch.setattr(sandbox, "choose_sandbox", choose)
     assert grader_run._require_sandbox("none") == "none"
     assert "WARNING: no sandbox" in capsys.readouterr().err
-    with pytest.raises(cli.GraderError, match=r"bwrap is not there\. `grader doctor`"):
+    with pytest.raises(main.GraderError, match=r"bwrap is not there\. `grader doctor`"):
         grader_run._require_sandbox("auto")
 
 

@@ -14,22 +14,22 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
-from grader.intake import Course, find_submissions
-from grader.pool import Grading, grade_all, results_lock
-from grader.protocols import GradingSuite, Outcome
-from grader.record import SubmissionResult, read_record, record_path
+from grader.base.errors import GraderError
+from grader.intake.submissions import Course, find_submissions
+from grader.results.record import SubmissionResult, read_record, record_path
+from grader.running.pool import Grading, grade_all, results_lock
+from grader.running.protocols import GradingSuite, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
-PRELOAD = ("grader.pool",)
+PRELOAD = ("grader.running.pool",)
 
-# Stands in for grader.suite. A submission's attention.py says what the harness does with it.
+# Stands in for the suite. A submission's attention.py says what the harness does with it.
 FAKE_SUITE = """
 import ctypes, os, signal, subprocess, sys, time
 from pathlib import Path
 from types import SimpleNamespace
-from grader.errors import GraderError
-from grader.record import TestResult
+from grader.base.errors import GraderError
+from grader.results.record import TestResult
 from grader.sandbox import SandboxUnavailable
 
 class Suite:

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import grader.suite
+import grader.grading.suite
 from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
-from grader.demo import agrees_with
-from grader.errors import GraderError
-from grader.nbgrader.questions import questions
-from grader.record import TestResult, read_record
-from grader.run import grade_class
-from grader.sample_class import EXAMPLES, KEPT
+from grader.authoring.sample_class import EXAMPLES, KEPT
+from grader.base.errors import GraderError
+from grader.base.seeds import load_secret
+from grader.cli.demo import agrees_with
+from grader.grade_class import grade_class
+from grader.grading.suite import Suite, collect
+from grader.integrations.nbgrader.questions import questions
+from grader.results.record import TestResult, read_record
 from grader.sandbox import SandboxUnavailable, choose_sandbox
-from grader.seeds import load_secret
-from grader.suite import Suite, collect
 
 pytestmark = pytest.mark.xdist_group("sample_class")
 
@@ -168,12 +168,12 @@ def test_the_hidden_cases_are_readable_by_the_grader_only(tmp_path):
 
 
 def test_a_changed_test_changes_the_suites_hash(tmp_path, monkeypatch):
-    before = grader.suite.suite_hash(b"s" * 32)
+    before = grader.grading.suite.suite_hash(b"s" * 32)
     extra = tmp_path / "test_more.py"
     extra.write_text("# another test\n")
-    sources = [*grader.suite._sources(), extra]
-    monkeypatch.setattr(grader.suite, "_sources", lambda: sources)
-    assert grader.suite.suite_hash(b"s" * 32) != before
+    sources = [*grader.grading.suite._sources(), extra]
+    monkeypatch.setattr(grader.grading.suite, "_sources", lambda: sources)
+    assert grader.grading.suite.suite_hash(b"s" * 32) != before
 
 
 def test_a_real_model_that_is_not_there_is_said(tmp_path, monkeypatch):
@@ -188,13 +188,13 @@ def test_a_sandbox_that_stops_working_is_an_error_and_no_zero(tmp_path, monkeypa
     def refuse(self):
         raise SandboxUnavailable("no namespaces today")
 
-    from grader.remote import RemoteStudent
     from grader.sandbox import Limits
+    from grader.sandbox.remote import RemoteStudent
 
     monkeypatch.setattr(RemoteStudent, "_start", refuse)
     suite = Suite.load(b"a" * 32, False, tmp_path)
     with pytest.raises(SandboxUnavailable, match="no namespaces today"):
-        grader.suite.run_suite(suite, KEPT / "correct-einsum", "auto", Limits(), 0)
+        grader.grading.suite.run_suite(suite, KEPT / "correct-einsum", "auto", Limits(), 0)
 
 
 def a_test(name: str, state: str) -> TestResult:
@@ -219,7 +219,7 @@ def a_test(name: str, state: str) -> TestResult:
 )
 def test_a_public_case_earns_only_what_its_hidden_twin_confirms(hidden, points):
     """The public answers are in the student's hands: a table of them is no homework."""
-    public, twin = grader.suite.with_twin_rule(
+    public, twin = grader.grading.suite.with_twin_rule(
         [a_test("public-float64", "passed"), a_test("hidden-float64", hidden)]
     )
     assert public.points == points

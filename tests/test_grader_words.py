@@ -31,28 +31,29 @@ from assignment.harness import told
 from assignment.harness.diagnosis import Diagnosis
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS, STUDENT_MODULES
-from grader import carry, notes, suite, words
+from grader.base import notes, words
+from grader.base.notes import Note, in_words, note
 from grader.bench import picture
-from grader.cli import app
-from grader.export import gradescope
-from grader.export.gradescope import results_json
-from grader.lateness import Late
-from grader.nbgrader import cells, course
-from grader.nbgrader.handout import part_texts
-from grader.notes import Note, in_words, note
-from grader.policy import score
-from grader.policy_file import Minimum, Policy
-from grader.record import DiagnosisRecord, read_record, write_record
-from grader.release.notebook import homework_notebook
-from grader.report.classroom import Classroom
-from grader.report.student import student_page
-from grader.report.text import moment, said_by_script
-from grader.similar.compare import Comparison
-from grader.similar.fingerprints import fingerprints
-from grader.similar.ranking import Pair
-from grader.similar.site import write_pages
-from grader.similar.texts import Text
-from grader.suite import Suite, collect
+from grader.cli.main import app
+from grader.grades.lateness import Late
+from grader.grades.policy import score
+from grader.grades.policy_file import Minimum, Policy
+from grader.grading import second_run, suite
+from grader.grading.suite import Suite, collect
+from grader.integrations.export import gradescope
+from grader.integrations.export.gradescope import results_json
+from grader.integrations.nbgrader import cells, course
+from grader.integrations.nbgrader.handout import part_texts
+from grader.integrations.release.notebook import homework_notebook
+from grader.reports.pages.classroom import Classroom
+from grader.reports.pages.student import student_page
+from grader.reports.pages.text import moment, said_by_script
+from grader.reports.similar.compare import Comparison
+from grader.reports.similar.fingerprints import fingerprints
+from grader.reports.similar.ranking import Pair
+from grader.reports.similar.site import write_pages
+from grader.reports.similar.texts import Text
+from grader.results.record import DiagnosisRecord, read_record, write_record
 
 GRADER = Path(words.__file__).parent
 SOURCES = [
@@ -72,7 +73,7 @@ LOOKED_UP = {
     *("passed", "failed", "not started", "waiting", "out of time"),
     *("solution", "naive", "bound"),  # what a ratio is taken to
     *gradescope._WHY.values(),
-    *(carry.RIGHT, carry.WRONG, cells.HIDDEN_FAILED, cells.HIDDEN_ONLY_FAILED),
+    *(second_run.RIGHT, second_run.WRONG, cells.HIDDEN_FAILED, cells.HIDDEN_ONLY_FAILED),
     *notes.SENTENCES.values(),
     *notes.REFUSALS.values(),
 }
@@ -500,7 +501,7 @@ def test_the_notebook_of_the_release_can_be_chinese(chinese):
 
 def test_nbgrader_s_notebooks_can_be_chinese(chinese):
     pytest.importorskip("nbformat", reason="nbformat is not installed (extra `nbgrader`)")
-    from grader.nbgrader.notebooks import _notebook
+    from grader.integrations.nbgrader.notebooks import _notebook
 
     def first_part() -> list:
         """Without its tests, whose collection takes long."""

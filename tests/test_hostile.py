@@ -21,13 +21,13 @@ from hostile.verdict import problems
 from rich.console import Console
 from typer.testing import CliRunner
 
-from grader.cli import app
-from grader.errors import NothingToGrade
-from grader.intake import Course, find_submissions, prepare
-from grader.record import SubmissionResult, read_record
-from grader.run import grade_class
+from grader.base.errors import NothingToGrade
+from grader.cli.main import app
+from grader.grade_class import grade_class
+from grader.intake.submissions import Course, find_submissions, prepare
+from grader.reports.class_table import print_class, print_result
+from grader.results.record import SubmissionResult, read_record
 from grader.sandbox import SandboxUnavailable, choose_sandbox
-from grader.table import print_class, print_result
 
 SANDBOX = os.environ.get("HOSTILE_SANDBOX", "auto")
 if SANDBOX == "none":
@@ -111,7 +111,7 @@ def test_verdict(run, attack):
 def test_no_process_and_no_file_is_left(run):
     assert run.report.leftovers == []
     assert snapshot(run.here) == run.here_before
-    # hypothesis keeps notes on the tests' own code there, see grader.suite.
+    # hypothesis keeps notes on the tests' own code there, see grader.grading.suite.
     assert [path for path in run.home.rglob("*") if "kv-cache-homework" not in str(path)] in (
         [],
         [run.home / ".cache"],

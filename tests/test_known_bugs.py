@@ -20,11 +20,12 @@ from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, kno
 from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
 from assignment.harness.student import NotStarted
-from grader import diagnosis, signatures
-from grader.diagnosis import LiveSignatures, diagnose_outcomes, replay, variant_with
+from grader.base.places import HIDDEN_TESTS
+from grader.diagnosis import lookup
+from grader.diagnosis.lookup import LiveSignatures, diagnose_outcomes, replay, variant_with
+from grader.grading import signatures
+from grader.grading.suite import Suite, collect_all
 from grader.known_bugs import Conflict, all_bugs
-from grader.places import HIDDEN_TESTS
-from grader.suite import Suite, collect_all
 
 # One worker computes what the tests see of all bugs, once.
 pytestmark = pytest.mark.xdist_group("known_bugs")
@@ -43,17 +44,17 @@ class Bench:
 
     def __init__(self, suite: Suite) -> None:
         items, self.case_sets = collect_all(suite)
-        self.items = [item for item in items if diagnosis.is_comparable(item)]
+        self.items = [item for item in items if lookup.is_comparable(item)]
         self.public = [i for i in self.items if i.callspec.params["oracle"] == "public"]
         self.hidden = [i for i in self.items if i.callspec.params["oracle"] == "hidden"]
         self.live = LiveSignatures(self.items, self.case_sets)
 
     def seen(self, item: pytest.Item, bugs: tuple[str, ...]) -> core.Seen:
-        return self.live.seen(diagnosis.test_name(item), bugs)
+        return self.live.seen(lookup.test_name(item), bugs)
 
     def observations(self, bugs: tuple[str, ...]) -> list[Observation]:
         return [
-            Observation(diagnosis.test_name(item), grading_of(item).part, self.seen(item, bugs))
+            Observation(lookup.test_name(item), grading_of(item).part, self.seen(item, bugs))
             for item in self.public
         ]
 
@@ -169,7 +170,7 @@ def test_prints_tell_multiples_and_places_apart():
 
 
 def test_stored_signatures_are_what_the_catalogue_gives(bench, tmp_path):
-    fresh = signatures.signature_table(map(diagnosis.test_name, bench.public), bench.live)
+    fresh = signatures.signature_table(map(lookup.test_name, bench.public), bench.live)
     assert [b["name"] for b in fresh["bugs"]] == NAMES
     assert signatures.stale(fresh) == []
     # And every way to be stale is seen.

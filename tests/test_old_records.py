@@ -9,13 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from grader import carry
-from grader.history import read_score
-from grader.notes import in_words
-from grader.policy import Policy, score, score_class
-from grader.pool import summarise
-from grader.record import SubmissionResult, make_result, parse_record, read_record, write_record
-from grader.report.student import student_page
+from grader.base.notes import in_words
+from grader.grades.policy import Policy, score, score_class
+from grader.grading import second_run
+from grader.reports.pages.student import student_page
+from grader.results.history import read_score
+from grader.results.record import (
+    SubmissionResult,
+    make_result,
+    parse_record,
+    read_record,
+    write_record,
+)
+from grader.running.pool import summarise
 
 FOLDER = Path(__file__).parent / "old_records"
 
@@ -90,7 +96,7 @@ def test_messages_of_a_chinese_run_become_fields(cyd):
     assert (failures[5].file, failures[5].line) == ("gqa.py", 44)
     assert failures[1] is failures[3] is failures[4] is None  # they decided nothing
     gqa = [test for test in cyd.tests if test.part == 5]
-    assert gqa and all(map(carry._is_its_own_fault, gqa))
+    assert gqa and all(map(second_run._is_its_own_fault, gqa))
     (masked,) = (test for test in cyd.tests if test.where)
     assert masked.where == masked.message.splitlines()[1]
     shown = summarise(cyd.model_copy(update={"diagnoses": ()})).problem

@@ -17,15 +17,16 @@ from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 from assignment.harness.parts import PARTS, STUDENT_MODULES
-from grader import cli, golden, skeleton
-from grader.errors import GraderError
-from grader.intake import Course, find_submissions, prepare
-from grader.release import bundle, notebook, place, project, sources
-from grader.release.archive import File, zip_bytes
-from grader.release.leaks import leaks
-from grader.release.place import MANIFEST, write_release
+from grader.authoring import golden, skeleton
+from grader.base.errors import GraderError
+from grader.cli import main
+from grader.grading.suite import Suite, run_suite
+from grader.intake.submissions import Course, find_submissions, prepare
+from grader.integrations.release import bundle, notebook, place, project, sources
+from grader.integrations.release.archive import File, zip_bytes
+from grader.integrations.release.leaks import leaks
+from grader.integrations.release.place import MANIFEST, write_release
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
-from grader.suite import Suite, run_suite
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "kv-cache-homework"
@@ -37,7 +38,7 @@ LONG_ENOUGH_TO_GIVE_AWAY = 25
 def released(tmp_path_factory) -> Path:
     """The folder that `grader release` wrote."""
     out = tmp_path_factory.mktemp("release") / "out"
-    result = CliRunner().invoke(cli.app, ["release", str(out)])
+    result = CliRunner().invoke(main.app, ["release", str(out)])
     assert result.exit_code == 0, result.output
     return out
 
@@ -206,7 +207,9 @@ def test_an_installed_package_releases_the_same(released, copied, tmp_path):
             same = installed / path.relative_to(cloned)
             assert same.read_bytes() == path.read_bytes(), path.name
     # What graders install is the same, too, but for how pip writes it.
-    code = "from grader.release import gradescope as g; print(g.requirements(g.load_project()))"
+    code = """if True:
+        from grader.integrations.release import gradescope as g
+        print(g.requirements(g.load_project()))"""
     told = [
         subprocess.run(
             [sys.executable, "-c", code],
@@ -224,7 +227,7 @@ def test_an_installed_package_releases_the_same(released, copied, tmp_path):
 
 def run_release(root: Path, out: Path, umask: int = 0o022, **environment: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "7", **environment}
-    code = f"import os; os.umask({umask}); from grader.cli import main; main()"
+    code = f"import os; os.umask({umask}); from grader.cli.main import main; main()"
     command = [sys.executable, "-c", code, "release", str(out)]
     done = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, check=False
@@ -326,7 +329,8 @@ def test_what_gives_the_solution_away_stops_the_release(monkeypatch, line, words
         ("reference_lines", "the reference model"),
     ):
         monkeypatch.setattr(
-            f"grader.release.leaks.{name}", whose[function] if words == function else set
+            f"grader.integrations.release.leaks.{name}",
+            whose[function] if words == function else set,
         )
     monkeypatch.setattr(
         bundle, "homework_files", lambda: {"conftest.py": f"x = 1\n{line}\n".encode()}
@@ -352,7 +356,7 @@ def test_the_changelog_must_know_the_version(monkeypatch):
 
 
 def test_options_for_graders_are_refused_without_gradescope(tmp_path):
-    result = CliRunner().invoke(cli.app, ["release", str(tmp_path / "out"), "--late"])
+    result = CliRunner().invoke(main.app, ["release", str(tmp_path / "out"), "--late"])
     assert result.exit_code == 2 and "--gradescope" in result.output
     assert not (tmp_path / "out").exists()
 

@@ -14,7 +14,9 @@ from safetensors.numpy import save_file
 from sandbox_support import RUNNER, SLOT, require_bubblewrap, start, write_submission
 
 from assignment.harness.student import ImportFailure
-from grader.remote import (
+from grader.base.words import speaking
+from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
+from grader.sandbox.remote import (
     BudgetExhausted,
     OutputTooLarge,
     ProtocolViolation,
@@ -27,9 +29,7 @@ from grader.remote import (
     WorkerTimeout,
     student_exception,
 )
-from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
-from grader.wire import WireError
-from grader.words import speaking
+from grader.sandbox.wire import WireError
 
 SANDBOX = require_bubblewrap()
 
@@ -523,7 +523,7 @@ def test_all_calls_together_have_a_budget(hostile):
 
 
 def test_some_tests_may_use_a_share_of_the_budget_only(hostile):
-    """What is left is for the others: see grader.suite.PUBLIC_SHARE."""
+    """What is left is for the others: see grader.grading.suite.PUBLIC_SHARE."""
     student = hostile(call_seconds=5, total_seconds=1)
     student.begin_test("one", share=0.4)
     with pytest.raises(BudgetExhausted, match=r"used its 0\.4 s for public tests"):

@@ -25,9 +25,9 @@ from sandbox_support import (
     write_submission,
 )
 
-from grader.remote import Limits, RemoteStudent
 from grader.sandbox.bubblewrap import FIRST_UID
 from grader.sandbox.confine import landlock_version
+from grader.sandbox.remote import Limits, RemoteStudent
 
 REPOSITORY = Path(__file__).parent.parent
 BUBBLEWRAP = ("bubblewrap", USER_NAMESPACE)

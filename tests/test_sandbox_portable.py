@@ -17,12 +17,12 @@ from sandbox_support import (
     write_submission,
 )
 
-from grader.intake import Course, find_submissions, prepare
+from grader.grading.suite import Suite, run_suite
+from grader.intake.submissions import Course, find_submissions, prepare
 from grader.sandbox import Limits, SandboxUnavailable, confine, files, portable, runtime
 from grader.sandbox.files import WorkerFolder, remove_left_behind
 from grader.sandbox.interpreter import interpreter_view
 from grader.sandbox.portable import Portable
-from grader.suite import Suite, run_suite
 
 needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can be another user")
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from grader.base.words import tr
 from grader.bench.adapter import perturbed
 from grader.bench.loop import Loop
 from grader.bench.measure import (
@@ -34,8 +35,7 @@ from grader.bench.verify import (
     check_tokens,
     expected_kind,
 )
-from grader.remote import SubmissionProblem
-from grader.words import tr
+from grader.sandbox.remote import SubmissionProblem
 
 WARM_UP_STEPS = 3
 PRODUCT_REPEATS = 5

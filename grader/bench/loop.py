@@ -10,8 +10,8 @@ import numpy as np
 
 from grader.bench.setting import Setting
 from grader.bench.standstill import go_on, turn
-from grader.remote import RemoteStudent
 from grader.sandbox import Limits, Sandbox
+from grader.sandbox.remote import RemoteStudent
 
 ADAPTER = "_bench_adapter"
 WEIGHTS = "weights"

@@ -8,21 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grader.base.errors import GraderError
 from grader.bench.experiment import BrokenReference, Measured, run_experiment
 from grader.bench.loop import Loop
-from grader.bench.prepare import (
-    find_one,
-    lay_out_solution,
-    lay_out_submission,
-    write_weights,
-)
+from grader.bench.prepare import find_one, lay_out_solution, lay_out_submission, write_weights
 from grader.bench.setting import Setting
 from grader.bench.standstill import StillRunning
-from grader.errors import GraderError
-from grader.intake import Course
+from grader.intake.submissions import Course
+from grader.running.slots import hold_slot
 from grader.sandbox import Sandbox, SandboxUnavailable, choose_sandbox
 from grader.sandbox.extras import Extras, equip, gpu_devices
-from grader.slots import hold_slot
 
 # Their workers are children of another program, and so cannot be made to stand still from here.
 CANNOT_STOP = ("podman", "docker")

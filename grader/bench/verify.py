@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.words import tr
+from grader.base.words import tr
 
 RMS_TOLERANCE = {"float32": 1e-5}
 # Of our own loop's error, where the dtype is so coarse that no fixed figure would do: for all steps

@@ -5,7 +5,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Protocol, Self
 
-from grader.errors import SandboxUnavailable
+from grader.base.errors import SandboxUnavailable
 from grader.sandbox.limits import Limits
 from grader.sandbox.process import WorkerProcess
 

@@ -20,13 +20,7 @@ from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
 from grader.sandbox.files import WORKER_FILES, submission_files, worker_source
 from grader.sandbox.filters import load_filter
-from grader.sandbox.interpreter import (
-    PACKAGES,
-    WORKER,
-    UnsafeInterpreter,
-    View,
-    interpreter_view,
-)
+from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view
 from grader.sandbox.limits import Limits
 from grader.sandbox.process import Pipes, WorkerProcess, close_all, first_words, open_files
 

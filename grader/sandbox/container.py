@@ -24,13 +24,7 @@ from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
 from grader.sandbox.files import CONFINE, WorkerFolder, remove_left_behind
 from grader.sandbox.filters import load_filter, profile_path, required_filter
-from grader.sandbox.interpreter import (
-    PACKAGES,
-    WORKER,
-    UnsafeInterpreter,
-    View,
-    interpreter_view,
-)
+from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view
 from grader.sandbox.limits import Limits
 from grader.sandbox.process import Pipes, WorkerProcess, close_all, first_words, send_plan
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from grader.errors import GraderError
+from grader.base.errors import GraderError
 
 MIB = 1 << 20
 # The kernel counts these per user. Where a worker has no user of its own they would strike the

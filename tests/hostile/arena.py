@@ -14,12 +14,12 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from assignment.harness.parts import STUDENT_MODULES
-from grader.intake import Course, Found, find_submissions
-from grader.pool import Grading, grade_all, results_lock
+from grader.base.seeds import load_secret
+from grader.grading.suite import SUITE_VERSION, Suite, run_suite
+from grader.intake.submissions import Course, Found, find_submissions
+from grader.results.summary import Summary
+from grader.running.pool import Grading, grade_all, results_lock
 from grader.sandbox import Limits
-from grader.seeds import load_secret
-from grader.suite import SUITE_VERSION, Suite, run_suite
-from grader.summary import Summary
 
 from . import built, sources
 from .attack import Attack, Place

@@ -9,7 +9,7 @@ from .attempts import attempt
 ROOT = "@ROOT@"  # where the course lies, as an attacker might know
 NAMES = ("solution", "reference_model", "grader", "tests", "pytest", "hypothesis", "pydantic", "rich")
 INNER = ("solution.rope", "assignment.harness", "assignment.golden", "assignment.test_part3_rope")
-PLACES = (ROOT, f"{ROOT}/solution", f"{ROOT}/assignment", f"{ROOT}/grader/hidden")
+PLACES = (ROOT, f"{ROOT}/solution", f"{ROOT}/assignment", f"{ROOT}/grader/grading/hidden")
 
 for name in (*NAMES, *INNER):
     attempt(f"import {name}", lambda: importlib.import_module(name))
