@@ -33,6 +33,7 @@ def test_every_loop_makes_the_same_tokens(config):
     theirs = loops.huggingface_model(config, params, torch.float32)
     timed = {
         "ours": loops.Ours(model, 8),
+        "answer": loops.Answer(model, 8),
         "recompute": loops.Recompute(model, 8),
         "numpy": loops.Numpy(config, params, 8),
         "static eager": loops.StaticEager(config, params, torch.float32, 8),

@@ -81,6 +81,7 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
         for kind in ("dynamic", "static"):
             timed[f"HF {kind} {name}"] = loops.HuggingFace(model, kind, room)
     for kind, model in models.items():
+        timed[f"answer {kind}"] = loops.Answer(model, room)
         timed[f"ours {kind}"] = loops.Ours(model, room)
     bounds = {f"bound {kind}": Bound(model, context) for kind, model in models.items()}
     prompt = measure.random_prompt(config.vocab_size, context)

@@ -22,10 +22,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from solution import decode_torch
 from solution.torch_model import TorchTransformer
 
-from . import accounts, loops, measure, results
+from . import accounts, loops, measure, record, results
+from .device_step import device_step
 from .sizes import GPU_MODEL, LECTURE_MODEL, random_params
 
 BUDGET = 460.0  # seconds, of which the tests may take TESTS
@@ -99,11 +99,11 @@ def _agreement() -> dict[str, float]:
     logits = []
     for device in ("cpu", DEVICE):
         model = TorchTransformer(config.to_dict(), params, device)
-        cache = decode_torch.StaticCache(config, 1, 64, device)
+        cache = record.RecordCache(config, 1, 64, device)
         tokens = prompt.to(device)
-        steps = [decode_torch.prefill(model, tokens, cache)]
+        steps = [record.prefill(model, tokens, cache)]
         for i in range(8):
-            steps.append(decode_torch.decode_step(model, tokens[:, i], cache).clone())
+            steps.append(record.decode_step(model, tokens[:, i], cache).clone())
         logits.append(torch.stack(steps).cpu())
     return {"float32": float((logits[0] - logits[1]).abs().max())}
 
@@ -112,7 +112,7 @@ def _generators(params: loops.Params, left_out: list[str]) -> dict[str, Generate
     config, dtype = GPU_MODEL, torch.bfloat16
     model = TorchTransformer(config.to_dict(), params, DEVICE, dtype)
     generators: dict[str, Generate] = {
-        "ours bf16": lambda prompt, n: decode_torch.generate(model, prompt, n)
+        "ours bf16": lambda prompt, n: record.generate(model, prompt, n)
     }
     generators["recompute bf16"] = lambda prompt, n: _by_loop(loops.Recompute(model, n), prompt, n)
 
@@ -127,8 +127,11 @@ def _generators(params: loops.Params, left_out: list[str]) -> dict[str, Generate
         options = {"mode": "reduce-overhead", "fullgraph": True}
         compiled = loops.StaticCompiled(config, params, dtype, 256, **options)
         generators["static compiled bf16"] = lambda prompt, n: _by_loop(compiled, prompt, n)
+        compiled_step = torch.compile(device_step, dynamic=False)
         again = TorchTransformer(config.to_dict(), params, DEVICE, dtype)
-        generators["ours compiled bf16"] = lambda prompt, n: _with_compiler(again, prompt, n)
+        generators["ours compiled bf16"] = lambda prompt, n: record.generate(
+            again, prompt, n, compiled_step
+        )
     else:
         left_out.append("static compiled: torch.compile needs Triton and a C compiler")
     try:
@@ -139,14 +142,6 @@ def _generators(params: loops.Params, left_out: list[str]) -> dict[str, Generate
     for kind in ("dynamic", "static"):
         generators[f"HF {kind} bf16"] = _huggingface(theirs, kind)
     return generators
-
-
-def _with_compiler(model: TorchTransformer, prompt: Tensor, n: int) -> Tensor:
-    decode_torch.COMPILE = True
-    try:
-        return decode_torch.generate(model, prompt, n)
-    finally:
-        decode_torch.COMPILE = False
 
 
 def _by_loop(loop: loops.Loop, prompt: Tensor, n: int) -> Tensor:

@@ -22,7 +22,7 @@ from reference_model.config import ModelConfig
 from solution import decode_torch, kv_cache, transformer
 from solution.torch_model import TorchTransformer
 
-from . import clock
+from . import clock, record
 
 Params = dict[str, Tensor]
 
@@ -105,7 +105,10 @@ class Numpy(Loop):
 
 
 class Ours(Loop):
-    """solution/decode_torch.py."""
+    """The record loop, record.py."""
+
+    functions: Any = record
+    cache_type: type = record.RecordCache
 
     def __init__(self, model: TorchTransformer, room: int) -> None:
         super().__init__(room)
@@ -113,11 +116,18 @@ class Ours(Loop):
 
     def first(self, prompt: Tensor) -> Tensor:
         model, max_len = self.model, prompt.shape[1] + self.room
-        self.cache = decode_torch.StaticCache(model.config, 1, max_len, model.device, model.dtype)
-        return decode_torch.prefill(model, prompt, self.cache).argmax(-1)
+        self.cache = self.cache_type(model.config, 1, max_len, model.device, model.dtype)
+        return self.functions.prefill(model, prompt, self.cache).argmax(-1)
 
     def next(self, token: Tensor) -> Tensor:
-        return decode_torch.decode_step(self.model, token, self.cache).argmax(-1)
+        return self.functions.decode_step(self.model, token, self.cache).argmax(-1)
+
+
+class Answer(Ours):
+    """The model answer of part 10, solution/decode_torch.py."""
+
+    functions = decode_torch
+    cache_type = decode_torch.StaticCache
 
 
 class StaticEager(Loop):
