@@ -22,6 +22,7 @@ from solution.torch_model import TorchTransformer
 
 from . import accounts, clock, loops, measure, results
 from .bound import Bound
+from .c_step import can_step
 from .sizes import CPU_MODEL, LECTURE_MODEL, random_params
 
 
@@ -44,6 +45,12 @@ def main() -> int:
         "machine": results.machine(),
         "contexts": {},
     }
+    result["our_step"] = {
+        kind: "C" if can_step("cpu", model.dtype, batch_size=1) else "torch"
+        for kind, model in models.items()
+    }
+    if "torch" in result["our_step"].values():
+        print("Our step in torch alone: no C compiler with OpenMP.", file=sys.stderr)
     competitors = _huggingface(config, params)
     if not (options.compiled or options.quick):
         print("Without the compiled loop: no C++ compiler, or no Python headers.", file=sys.stderr)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,6 +13,9 @@ from torch import Tensor
 
 from solution.torch_model import TorchTransformer
 from solution.transformer import ModelConfig
+
+from . import products
+from .products import Product
 
 if TYPE_CHECKING:
     from .record import RecordCache
@@ -39,10 +41,12 @@ class HostStep:
         self.gate_up = self._buffer(batch, 2 * c.d_ff)
         self.gate, self.up = self.gate_up.chunk(2, dim=1)
         self.gated = self._buffer(batch, c.d_ff)
+        # Chosen once, by the clock: what is fastest differs from machine to machine.
+        self.way = products.fastest([*model.fused.values(), model.output_matrix], batch)
         self.layers = [self._layer(layer) for layer in range(c.n_layers)]
         self.final_norm = model.params["final_norm"].unsqueeze(0)
         self.logits = self._buffer(batch, c.vocab_size)
-        self.project_logits = product(self.h, model.output_matrix, self.logits)
+        self.project_logits = self._product(self.h, model.output_matrix, self.logits)
 
     @torch.inference_mode()  # so that autograd is not asked about every operation
     def __call__(self, token: Tensor) -> Tensor:
@@ -79,19 +83,27 @@ class HostStep:
         w_qkv, w_gate_up = (self.model.fused[f"{prefix}.{n}"] for n in ("w_qkv", "w_gate_up"))
         return HostLayer(
             attention_norm=params[f"{prefix}.attention_norm"].unsqueeze(0),
-            project_qkv=product(self.h, w_qkv, self.qkv),
+            project_qkv=self._product(self.h, w_qkv, self.qkv),
             add_attention=self._adding(self.heads, params[f"{prefix}.w_o"]),
             mlp_norm=params[f"{prefix}.mlp_norm"].unsqueeze(0),
-            project_gate_up=product(self.h, w_gate_up, self.gate_up),
+            project_gate_up=self._product(self.h, w_gate_up, self.gate_up),
             add_mlp=self._adding(self.gated, params[f"{prefix}.w_down"]),
         )
 
-    def _adding(self, hidden: Tensor, w: Tensor) -> Callable[[], Tensor]:
+    def _product(self, x: Tensor, w: Tensor, out: Tensor) -> Product:
+        return products.ways(x, w, out)[self.way]
+
+    def _adding(self, hidden: Tensor, w: Tensor) -> Product:
         """What adds hidden @ w to the residual stream."""
         if not self.is_half:
-            return partial(self.x.addmm_, hidden, w)
-        multiply = product(hidden, w, self.change)
-        return lambda: self.x.add_(multiply())
+            return products.adding_ways(hidden, w, self.x)[self.way]
+        multiply = self._product(hidden, w, self.change)
+
+        def multiply_and_add() -> None:
+            multiply()
+            self.x.add_(self.change)
+
+        return multiply_and_add
 
     def _make_stream(self, batch: int, c: ModelConfig) -> None:
         """The residual stream x, what is added to it, and its norm h."""
@@ -181,15 +193,8 @@ class HostLayer:
     """A layer's norms, and its products between buffers that never move."""
 
     attention_norm: Tensor
-    project_qkv: Callable[[], Tensor]
-    add_attention: Callable[[], Tensor]
+    project_qkv: Product
+    add_attention: Product
     mlp_norm: Tensor
-    project_gate_up: Callable[[], Tensor]
-    add_mlp: Callable[[], Tensor]
-
-
-def product(x: Tensor, w: Tensor, out: Tensor) -> Callable[[], Tensor]:
-    """x (B, d_in) @ w (d_in, d_out), written to `out` by each call, the fastest way for these."""
-    if len(x) == 1 and x.dtype == torch.bfloat16:
-        return partial(torch.mv, w.t(), x[0], out=out[0])
-    return partial(torch.mm, x, w, out=out)
+    project_gate_up: Product
+    add_mlp: Product
