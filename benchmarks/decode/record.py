@@ -6,6 +6,7 @@ fast. Both have the same functions and the same results.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -56,7 +57,8 @@ def _allocate(shape: tuple[int, ...], device: Any, dtype: torch.dtype) -> Tensor
     """
     if wants_rows(device, dtype) or can_step(device, dtype, batch_size=shape[2]):
         *outer, max_len, head_dim = shape
-        return torch.zeros(*outer, head_dim, max_len, dtype=dtype).mT
+        whole_lines = math.ceil(max_len / 32) * 32  # so that each feature's positions begin one
+        return torch.zeros(*outer, head_dim, whole_lines, dtype=dtype)[..., :max_len].mT
     return torch.zeros(shape, device=device, dtype=dtype)
 
 

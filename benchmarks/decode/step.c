@@ -46,7 +46,7 @@ typedef struct {
     float *x, *qkv, *hidden, *partial, *wide_logits;
 } Model;
 
-// Sums of products of x (n,) with each of OUTPUTS columns, s numbers apart.
+// Sums of products of x (n,), number i at PLACE(i, n), with each of OUTPUTS columns, s numbers apart.
 #ifdef BFLOAT16
 typedef float floats __attribute__((vector_size(64), aligned(4)));
 typedef uint32_t pairs __attribute__((vector_size(64), aligned(2), may_alias));
@@ -63,6 +63,8 @@ static inline float sum_of(floats x) {
 
 // Two numbers lie in 32 bits: shifted up, the even one is a float; with its lower half cleared, the
 // odd one is. So x comes as its even numbers and then its odd ones, and nothing is widened.
+#define PLACE(i, n) ((i) % 2 * (((n) + 1) / 2) + (i) / 2)
+
 static void dot_products(const float *x, const number *c, long s, long n, float *sums) {
     const float *even = x, *odd = x + (n + 1) / 2;
     floats total[OUTPUTS] = {0};
@@ -77,10 +79,12 @@ static void dot_products(const float *x, const number *c, long s, long n, float 
     for (long k = 0; k < OUTPUTS; k++) {
         sums[k] = sum_of(total[k]);
         for (long i = n / 32 * 32; i < n; i++)
-            sums[k] += (i % 2 ? odd : even)[i / 2] * wide(c[i + k * s]);
+            sums[k] += x[PLACE(i, n)] * wide(c[i + k * s]);
     }
 }
 #else
+#define PLACE(i, n) (i)
+
 static void dot_products(const float *x, const number *c, long s, long n, float *sums) {
     float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     #pragma omp simd reduction(+ : s0, s1, s2, s3)
@@ -94,67 +98,81 @@ static void dot_products(const float *x, const number *c, long s, long n, float 
 }
 #endif
 
-static void add_dot_products(const float *x, Matrix w, long from, long to, float *restrict y) {
+// Inputs x (count, n_in) of a product and its outputs y (count, n_out), each a row of its own.
+typedef struct {
+    const float *x;
+    float *y;
+    long count, x_stride, y_stride;
+} Vectors;
+
+static void add_dot_products(Vectors v, Matrix w, long from, long to) {
     const long n = w.n_in, s = w.stride;
-    float sums[OUTPUTS], split[n];
+    float sums[OUTPUTS], split[v.count * n];
+    for (long r = 0; r < v.count; r++)
+        for (long i = 0; i < n; i++) split[r * n + PLACE(i, n)] = v.x[r * v.x_stride + i];
     long j = from;
-    if (to - from >= OUTPUTS) {
-#ifdef BFLOAT16
-        for (long i = 0; i < n; i++) split[(i % 2) * ((n + 1) / 2) + i / 2] = x[i];
-#else
-        memcpy(split, x, sizeof split);
-#endif
-    }
-    for (; j + OUTPUTS <= to; j += OUTPUTS) {
-        dot_products(split, w.data + j * s, s, n, sums);
-        for (long k = 0; k < OUTPUTS; k++) y[j + k] += sums[k];
-    }
-    for (; j < to; j++) {
-        const number *c = w.data + j * s;
-        float sum = 0;
-        for (long i = 0; i < n; i++) sum += x[i] * wide(c[i]);
-        y[j] += sum;
-    }
+    for (; j + OUTPUTS <= to; j += OUTPUTS)
+        for (long r = 0; r < v.count; r++) {
+            dot_products(split + r * n, w.data + j * s, s, n, sums);
+            for (long k = 0; k < OUTPUTS; k++) v.y[r * v.y_stride + j + k] += sums[k];
+        }
+    for (; j < to; j++)
+        for (long r = 0; r < v.count; r++) {
+            const number *c = w.data + j * s;
+            float sum = 0;
+            for (long i = 0; i < n; i++) sum += v.x[r * v.x_stride + i] * wide(c[i]);
+            v.y[r * v.y_stride + j] += sum;
+        }
 }
 
-// y[j] += sum_i x[i] w[i, j] for outputs from <= j < to.
-static void add_product(const float *x, Matrix w, long from, long to, float *restrict y) {
-    const long n = w.n_in, s = w.stride;
-    if (w.rows_first) {
-        for (long start = from; start < to; start += COLUMNS) {
-            const long end = start + COLUMNS < to ? start + COLUMNS : to;
-            long i = 0;
-            for (; i + 8 <= n; i += 8) {
-                const number *r = w.data + i * s;
-                const float a = x[i], b = x[i + 1], c = x[i + 2], d = x[i + 3];
-                const float e = x[i + 4], f = x[i + 5], g = x[i + 6], h = x[i + 7];
-                #pragma omp simd
-                for (long j = start; j < end; j++)
-                    y[j] += a * wide(r[j]) + b * wide(r[j + s]) + c * wide(r[j + 2 * s])
-                          + d * wide(r[j + 3 * s]) + e * wide(r[j + 4 * s])
-                          + f * wide(r[j + 5 * s]) + g * wide(r[j + 6 * s])
-                          + h * wide(r[j + 7 * s]);
-            }
-            for (; i < n; i++) {
-                const number *r = w.data + i * s;
-                #pragma omp simd
-                for (long j = start; j < end; j++) y[j] += x[i] * wide(r[j]);
-            }
-        }
+// y[from <= j < to] += x[i] w[i, j] for eight rows i of w, s numbers apart.
+static inline void add_rows(
+    const float *x, const number *w, long s, long from, long to, float *restrict y
+) {
+    const float a = x[0], b = x[1], c = x[2], d = x[3], e = x[4], f = x[5], g = x[6], h = x[7];
+    #pragma omp simd
+    for (long j = from; j < to; j++)
+        y[j] += a * wide(w[j]) + b * wide(w[j + s]) + c * wide(w[j + 2 * s])
+              + d * wide(w[j + 3 * s]) + e * wide(w[j + 4 * s]) + f * wide(w[j + 5 * s])
+              + g * wide(w[j + 6 * s]) + h * wide(w[j + 7 * s]);
+}
+
+static inline void add_row(float x, const number *w, long from, long to, float *restrict y) {
+    #pragma omp simd
+    for (long j = from; j < to; j++) y[j] += x * wide(w[j]);
+}
+
+// y[j] += sum_i x[i] w[i, j] for outputs from <= j < to. What was read of w serves all vectors while
+// it is still in the first cache.
+static void add_product(Vectors v, Matrix w, long from, long to) {
+    if (!w.rows_first) {
+        add_dot_products(v, w, from, to);
         return;
     }
-    add_dot_products(x, w, from, to, y);
+    for (long start = from; start < to; start += COLUMNS) {
+        const long end = start + COLUMNS < to ? start + COLUMNS : to;
+        long i = 0;
+        for (; i + 8 <= w.n_in; i += 8)
+            for (long r = 0; r < v.count; r++)
+                add_rows(v.x + r * v.x_stride + i, w.data + i * w.stride, w.stride, start, end,
+                         v.y + r * v.y_stride);
+        for (; i < w.n_in; i++)
+            for (long r = 0; r < v.count; r++)
+                add_row(v.x[r * v.x_stride + i], w.data + i * w.stride, start, end,
+                        v.y + r * v.y_stride);
+    }
 }
 
-static void product(const float *x, Matrix w, long from, long to, float *restrict y) {
-    memset(y + from, 0, sizeof(float) * (to - from));
-    add_product(x, w, from, to, y);
+// Of one vector: y = x @ w, or y += x @ w.
+static void multiply(const float *x, Matrix w, long from, long to, float *y, int add) {
+    if (!add) memset(y + from, 0, sizeof(float) * (to - from));
+    add_product((Vectors){x, y, 1, 0, 0}, w, from, to);
 }
 
-// This thread's share of n things, from `from` to what is returned; whole cache lines of floats.
+// This thread's share of n things, from `from` to what is returned; whole cache lines.
 static long share(long n, long *from) {
     const long threads = omp_get_num_threads(), me = omp_get_thread_num();
-    const long each = (n / threads + 15) / 16 * 16;
+    const long each = (n / threads + 31) / 32 * 32;
     *from = me * each < n ? me * each : n;
     return me == threads - 1 || *from + each > n ? n : *from + each;
 }
@@ -191,6 +209,20 @@ static void rotate(float *heads, long n, long head_dim, const float *rotation) {
         }
 }
 
+// Turns scores (n,) into weights relative to the largest score so far, which stands behind the d_h
+// sums of values, and the sum of weights behind it; what was summed up before is made relative too.
+static void weigh(float *scores, long n, float *sums, long dim) {
+    float most = sums[dim], total = 0;
+    #pragma omp simd reduction(max : most)
+    for (long t = 0; t < n; t++) most = scores[t] > most ? scores[t] : most;
+    const float before = exponential(sums[dim] - most);
+    for (long i = 0; i < dim; i++) sums[i] *= before;
+    #pragma omp simd reduction(+ : total)
+    for (long t = 0; t < n; t++) total += scores[t] = exponential(scores[t] - most);
+    sums[dim] = most;
+    sums[dim + 1] = sums[dim + 1] * before + total;
+}
+
 // Of each query head over the positions from <= t < to: d_h sums, their largest score and the sum
 // of weights relative to it (flash-decoding's split over the keys).
 static void attend(
@@ -198,11 +230,10 @@ static void attend(
 ) {
     const long dim = m->head_dim, group = m->n_heads / m->n_kv_heads;
     const long p = m->position_stride, f = m->feature_stride;
-    float scores[POSITIONS];
+    float scores[group * POSITIONS];
     for (long head = 0; head < m->n_heads; head++) {
-        float *sums = part + head * (dim + 2);
-        memset(sums, 0, sizeof(float) * (dim + 2));
-        sums[dim] = -INFINITY;
+        memset(part + head * (dim + 2), 0, sizeof(float) * (dim + 2));
+        part[head * (dim + 2) + dim] = -INFINITY;
     }
     for (long g = 0; g < m->n_kv_heads; g++)
         for (long start = from; start < to; start += POSITIONS) {
@@ -210,21 +241,12 @@ static void attend(
             const number *k = keys + g * m->group_stride + start * p, *v = k + m->value_stride;
             const Matrix k_t = {k, p == 1 ? f : p, p == 1, dim, n};
             const Matrix values = {v, p == 1 ? f : p, p != 1, n, dim};
-            for (long head = g * group; head < (g + 1) * group; head++) {
-                float *sums = part + head * (dim + 2), *largest = sums + dim;
-                product(q + head * dim, k_t, 0, n, scores);
-                float most = *largest;
-                #pragma omp simd reduction(max : most)
-                for (long t = 0; t < n; t++) most = scores[t] > most ? scores[t] : most;
-                const float before = exponential(*largest - most);
-                for (long i = 0; i < dim; i++) sums[i] *= before;
-                float total = 0;
-                #pragma omp simd reduction(+ : total)
-                for (long t = 0; t < n; t++) total += scores[t] = exponential(scores[t] - most);
-                sums[dim + 1] = sums[dim + 1] * before + total;
-                *largest = most;
-                add_product(scores, values, 0, dim, sums);
-            }
+            float *sums = part + g * group * (dim + 2);
+            memset(scores, 0, sizeof scores);
+            add_product((Vectors){q + g * group * dim, scores, group, dim, POSITIONS}, k_t, 0, n);
+            for (long r = 0; r < group; r++)
+                weigh(scores + r * POSITIONS, n, sums + r * (dim + 2), dim);
+            add_product((Vectors){scores, sums, group, POSITIONS, dim + 2}, values, 0, dim);
         }
 }
 
@@ -253,7 +275,7 @@ static void attention_layer(const Model *m, long layer, long position, const flo
     float local[m->d_model > n_q * dim ? m->d_model : n_q * dim], new[2 * n_kv * dim];
     long from, to = share(w[0].n_out, &from);
     norm(m, m->norms[2 * layer], local);
-    product(local, w[0], from, to, m->qkv);
+    multiply(local, w[0], from, to, m->qkv, 0);
     #pragma omp barrier
     memcpy(local, m->qkv, sizeof(float) * n_q * dim);
     rotate(local, n_q, dim, rotation);
@@ -274,7 +296,7 @@ static void attention_layer(const Model *m, long layer, long position, const flo
     #pragma omp barrier
     merge(m, local);
     to = share(m->d_model, &from);
-    add_product(local, w[1], from, to, m->x);
+    multiply(local, w[1], from, to, m->x, 1);
     #pragma omp barrier
 }
 
@@ -283,13 +305,13 @@ static void mlp_layer(const Model *m, long layer) {
     float h[m->d_model], *gate = m->hidden, *up = m->hidden + m->d_ff;
     long from, to = share(m->d_ff, &from);
     norm(m, m->norms[2 * layer + 1], h);
-    product(h, w[2], from, to, m->hidden);
-    product(h, w[2], m->d_ff + from, m->d_ff + to, m->hidden);
+    multiply(h, w[2], from, to, m->hidden, 0);
+    multiply(h, w[2], m->d_ff + from, m->d_ff + to, m->hidden, 0);
     #pragma omp simd
     for (long i = from; i < to; i++) gate[i] = gate[i] / (1 + exponential(-gate[i])) * up[i];
     #pragma omp barrier
     to = share(m->d_model, &from);
-    add_product(gate, w[3], from, to, m->x);
+    multiply(gate, w[3], from, to, m->x, 1);
     #pragma omp barrier
 }
 
@@ -308,7 +330,7 @@ void step(const Model *m, long token, long position, const float *rotation, numb
         }
         norm(m, m->norms[2 * m->n_layers], h);
         to = share(lm_head.n_out, &from);
-        product(h, lm_head, from, to, m->wide_logits);
+        multiply(h, lm_head, from, to, m->wide_logits, 0);
         for (long i = from; i < to; i++) logits[i] = narrow(m->wide_logits[i]);
     }
 }
