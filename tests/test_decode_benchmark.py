@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
+from benchmarks.decode import __main__ as decode_main  # noqa: E402
 from benchmarks.decode import accounts, gpu, loops, measure, results  # noqa: E402
 from benchmarks.decode.bound import Bound  # noqa: E402
 from benchmarks.decode.sizes import random_params  # noqa: E402
@@ -90,6 +91,24 @@ def test_a_row_has_every_loop_and_the_fastest_way_of_the_bound(monkeypatch):
     assert row["ours f32"]["share_of_bound"] == 0
     slow = row["ours f32"]["share_by_way"]["slow"]
     assert slow == measure.ratio({"ms": 1e6, "turns_ms": [1e6] * 3}, row["ours f32"])
+
+
+def test_a_run_shares_its_time_among_its_contexts(monkeypatch):
+    now = iter([0.0, 90.0, 500.0])
+    monkeypatch.setattr(decode_main.time, "monotonic", lambda: next(now))
+    assert decode_main.seconds_for_one(400.0, 4) == 100
+    assert decode_main.seconds_for_one(400.0, 3) == 310 / 3
+    assert decode_main.seconds_for_one(400.0, 1) == 0
+
+
+def test_the_shares_of_each_product_are_printed(capsys):
+    row = {"ours f32": {"ms": 2.0, "share_of_bound": 0.8, "share_by_way": {"mm": 0.8, "mv": 0.9}}}
+    account = accounts.step_account(TINY, 64, bytes_per_number=4)
+    result = {"model": "tiny", "note": "", "contexts": {64: {"loops": row, "account": account}}}
+    results.print_tables(result)
+    printed = capsys.readouterr().out
+    assert "ours f32, mm" in printed and "80%" in printed
+    assert "ours f32, mv" in printed and "90%" in printed
 
 
 def test_loops_are_compared_round_by_round():

@@ -86,6 +86,7 @@ def print_tables(result: dict[str, Any]) -> None:
         table.add_row(name, *(_cell(result["contexts"][c]["loops"].get(name)) for c in contexts))
     console.print(table)
     console.print("In brackets: × our loop of the same dtype; % of the bound's speed.")
+    _print_shares(console, result)
     table = Table(title="Accounts of one token (reference_model.accounting)")
     columns = ("context", "MFLOP cached", "MFLOP recompute", "FLOP ratio", "time ratio")
     for column in (*columns, "KV MB (f32)", "weights MB (f32)"):
@@ -119,6 +120,28 @@ def print_tables(result: dict[str, Any]) -> None:
             f"{row['time_ratio']:.1f}",
         )
     console.print(table)
+
+
+def _print_shares(console: Console, result: dict[str, Any]) -> None:
+    """Ours against each plain product: which is the fastest differs from machine to machine."""
+    contexts = sorted(result["contexts"], key=int)
+    shares = {c: result["contexts"][c]["loops"] for c in contexts}
+    table = Table(
+        title="Speed of our loop, as a share of that of plain products over the same bytes"
+    )
+    table.add_column("ours, product")
+    for context in contexts:
+        table.add_column(f"S = {context}", justify="right")
+    for name in (n for n in loops_of(result) if n.startswith("ours ")):
+        for way in next(row[name] for row in shares.values() if name in row).get(
+            "share_by_way", {}
+        ):
+            found = (shares[c].get(name, {}).get("share_by_way", {}).get(way) for c in contexts)
+            table.add_row(
+                f"{name}, {way}", *("-" if x is None else f"{100 * x:.0f}%" for x in found)
+            )
+    if table.row_count:
+        console.print(table)
 
 
 def _cell(entry: dict[str, float] | None) -> str:
