@@ -55,7 +55,7 @@ def test_every_loop_makes_the_same_tokens(config):
 def test_the_compiled_loop_makes_the_same_tokens():
     params = random_params(TINY)
     prompt = measure.random_prompt(TINY.vocab_size, 9)
-    compiled = loops.StaticCompiled(TINY, params, torch.float32, 8, dynamic=False)
+    compiled = loops.StaticCompiled(TINY, params, torch.float32, 8)
     made = []
     for loop in (loops.StaticEager(TINY, params, torch.float32, 8), compiled, compiled):
         loop.begin(prompt)
@@ -203,3 +203,18 @@ def test_contexts_that_came_out_of_order_are_drawn_in_order(monkeypatch, tmp_pat
     result["contexts"] = {c: {"loops": row} for c, row in rows.items()}
     results.write(result, tmp_path, "out")
     assert drawn == {"a": ([64, 4096], [1, 3]), "b": ([256, 4096], [5, 6])}
+
+
+def test_a_compiled_loop_whose_graphs_were_left_out_gets_no_time(monkeypatch):
+    """Its weights and cache are a module's buffers, which a graph takes for memory that stays."""
+    params = random_params(TINY)
+    loop = loops.StaticCompiled(TINY, params, torch.float32, 8)
+    loop.step = loop.forward
+    loop.begin(measure.random_prompt(TINY.vocab_size, 9))
+    buffers = {name for name, _ in loop.named_buffers()}
+    assert {"k", "v", "mask", "rotation", "w_qkv_1", "w_down_0", "embedding"} <= buffers
+    assert len(loop.run(2)) == 2
+    skips = iter([3, 4])
+    monkeypatch.setattr(loops, "graphs_left_out", lambda: next(skips))
+    with pytest.raises(RuntimeError, match="left out CUDA graphs"):
+        loop.run(2)

@@ -94,7 +94,7 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
     }
     if options.compiled and context in COMPILED_CONTEXTS:
         for kind, model in models.items():
-            loop = loops.StaticCompiled(config, params, model.dtype, room, dynamic=False)
+            loop = loops.StaticCompiled(config, params, model.dtype, room)
             timed[f"static compiled {kind}"] = loop
     for name, model in competitors.items():
         for kind in ("dynamic", "static"):
