@@ -28,7 +28,8 @@ from grader.bench.setting import Setting  # noqa: E402
 from grader.bench.verify import Refused, Tolerance, check_steps  # noqa: E402
 from grader.cli import app  # noqa: E402
 from grader.sandbox import SandboxUnavailable, choose_sandbox  # noqa: E402
-from grader.sandbox.extras import Extras, equip, packages_to_bind  # noqa: E402
+from grader.sandbox.bubblewrap import Bubblewrap  # noqa: E402
+from grader.sandbox.extras import Extras, driver_folders, equip, packages_to_bind  # noqa: E402
 from reference_model import ModelConfig, init_llama  # noqa: E402
 
 TORCH_LOOPS = sorted(p.stem for p in HOSTILE.glob("torch_*.py"))
@@ -246,3 +247,32 @@ def test_generate_is_warmed_up_at_the_length_that_is_timed(here, base):
     setting = Setting("torch", "cpu", "float32", CONFIG, (8, 21), 4, 6, 5, repetitions=1)
     run_experiment(setting, base, *loops)
     assert asked == [5] * 4
+
+
+def maps_of(*paths: str) -> str:
+    lines = [f"7f10-7f20 r-xp 00000000 08:01 1234       {path}" for path in paths]
+    return "\n".join([*lines, "7ffc-7ffd rw-p 00000000 00:00 0          [stack]", ""])
+
+
+def test_a_driver_that_lies_elsewhere_is_shown_too():
+    system = "/usr/lib/x86_64-linux-gnu/libcuda.so.570.86"
+    assert driver_folders(maps_of(system, "/usr/lib/wsl/lib/libcuda.so.1")) == ()
+    cloud = "/usr/local/nvidia/lib64/libcuda.so.570.86"
+    other = "/usr/local/nvidia/lib64/libnvidia-ptxjitcompiler.so.570.86"
+    unrelated = "/usr/local/bin/python3", "/opt/libcudart.so.12"
+    found = driver_folders(maps_of(system, cloud, other, *unrelated))
+    assert found == (Path("/usr/local/nvidia/lib64"),)
+
+
+def test_a_worker_finds_a_library_folder_where_it_is(tmp_path):
+    plain = choose_sandbox("auto")
+    if not isinstance(plain, Bubblewrap):
+        pytest.skip(f"bubblewrap does not work here: {plain.tier}")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib").chmod(0o755)
+    sandbox, _ = equip(plain, Extras(folders=(tmp_path / "lib",)))
+    assert (tmp_path / "lib", tmp_path / "lib") in sandbox._view.binds
+    usual = plain._environment().get("LD_LIBRARY_PATH")
+    expected = ":".join(filter(None, [usual, str(tmp_path / "lib")]))
+    assert sandbox._environment()["LD_LIBRARY_PATH"] == expected, "the interpreter's stays first"
+    assert equip(plain, Extras())[0]._environment() == plain._environment()
