@@ -8,24 +8,16 @@ the waiting that a step does not need.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
-from torch import Tensor
+from torch import Tensor, cuda
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from .torch_model import (
-    TorchMLATransformer,
-    TorchTransformer,
-    read_config,
-    rms_norm,
-    wants_rows,
-)
-from .transformer import MLAConfig, ModelConfig
+from .torch_model import TorchTransformer, read_config
+from .transformer import ModelConfig
 
 
 class StaticCache:

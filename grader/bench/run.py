@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,9 +18,10 @@ from grader.bench.standstill import StillRunning
 from grader.intake.submissions import Course
 from grader.running.slots import hold_slot
 from grader.sandbox import Sandbox, SandboxUnavailable, choose_sandbox
-from grader.sandbox.extras import Extras, equip, gpu_devices
+from grader.sandbox.extras import Extras, driver_folders, equip, gpu_devices
 
 # Their workers are children of another program, and so cannot be made to stand still from here.
+CHOICE_OF_GPU = "CUDA_VISIBLE_DEVICES"
 CANNOT_STOP = ("podman", "docker")
 
 
@@ -83,12 +85,17 @@ def equipped_sandbox(name: str, setting: Setting) -> tuple[Sandbox, str, Setting
             "use bubblewrap"
         )
     threads = str(setting.threads)
+    on_gpu = setting.device == "cuda"
+    environment = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads
+    )
+    if on_gpu and CHOICE_OF_GPU in os.environ:
+        environment[CHOICE_OF_GPU] = os.environ[CHOICE_OF_GPU]
     wanted = Extras(
         packages=("torch",) if setting.impl == "torch" else (),
-        devices=gpu_devices() if setting.device == "cuda" else (),
-        environment=dict.fromkeys(
-            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads
-        ),
+        devices=gpu_devices() if on_gpu else (),
+        folders=driver_folders() if on_gpu else (),
+        environment=environment,
     )
     equipped, packages = equip(sandbox, wanted)
     if setting.impl == "numpy" and equipped is sandbox:
@@ -111,6 +118,8 @@ def require_torch(setting: Setting) -> None:
         ) from None
     if setting.device == "cuda" and not torch.cuda.is_available():
         raise GraderError("torch finds no CUDA device here: use --device cpu.")
+    if setting.device == "cuda":
+        torch.cuda.init()  # so that driver_folders finds the driver
 
 
 @contextlib.contextmanager
