@@ -37,8 +37,10 @@ class Report:
             return
         config.option.verbose = -2
         config.option.tbstyle = "no"
-        config.option.reportchars = ""
-        config.option.no_summary = True
+        terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
+        # Not option.no_summary: before pytest 9.2 that leaves out our own summary too.
+        terminal.reportchars = ""
+        terminal._show_progress_info = False  # pytest 8.1 and 8.2 would end the table with [100%]
         config.pluginmanager.register(cls(config, package), "homework-report")
 
     @pytest.hookimpl(tryfirst=True)
