@@ -10,6 +10,8 @@ import copy
 import importlib
 import inspect
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -161,17 +163,23 @@ def _raised_in(error: NotImplementedError) -> str:
 
 
 class LocalBackend:
-    """Runs the functions of an importable package in this process."""
+    """Runs the functions of an importable package in this process.
+
+    Attributes:
+        around_call: entered around each call, as by a limit on its time.
+    """
 
     def __init__(self, package: str) -> None:
         self._package = package
         self._modules: dict[str, Any] = {}
+        self.around_call: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
-        function = self._lookup(name)
-        arrays = _arrays_in(function, args, kwargs)
-        before = [array.copy() for _, array in arrays]
-        result = function(*args, **kwargs)
+        with self.around_call():
+            function = self._lookup(name)
+            arrays = _arrays_in(function, args, kwargs)
+            before = [array.copy() for _, array in arrays]
+            result = function(*args, **kwargs)
         changed = []
         for (label, array), copied in zip(arrays, before, strict=True):
             if not np.array_equal(array, copied, equal_nan=array.dtype.kind == "f"):
