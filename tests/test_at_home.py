@@ -182,8 +182,8 @@ def test_a_small_array_is_shown_whole():
     lines = ["".join(cell.text for cell in row).rstrip() for row in cells]
     assert lines == [
         " got            expected",
-        "  1.5  -inf         1.5  -inf",
-        " 3.25*    4           3     4",
+        "  1.5  -inf      1.5  -inf",
+        " 3.25*    4        3     4",
     ]
     assert [cell.text for row in cells for cell in row if cell.wrong] == [" 3.25*"]
 
