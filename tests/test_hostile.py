@@ -225,5 +225,9 @@ def test_the_corpus_covers_the_checklist():
     names = {attack.name for attack in arena.ALL}
     assert len(names) == len(arena.ALL) >= 75
     assert {name for item in CHECKLIST.values() for name in item} <= names
-    files = {path.stem for path in sources.FOLDER.glob("*.py")} - {Path(sources.HELPER).stem}
-    assert files == {attack.name for attack in arena.ALL if attack.build is None}
+    assert all(bool(attack.build) != isinstance(attack, sources.Program) for attack in arena.ALL)
+
+
+def test_a_program_with_a_misspelled_key_is_refused():
+    with pytest.raises(ValueError, match=r"typo: unknown keys \['sais'\]"):
+        sources._program({"name": "typo", "hopes": "", "code": "pass", "sais": ["no"]})
