@@ -66,9 +66,12 @@ def test_rope_at_far_positions(student, oracle, dtype):
 def test_rope_of_many_positions(student, oracle):
     """Hundreds of positions at once, as in a long prefill."""
     case = oracle("rope/many_positions")
-    got = student.apply_rope(case.x, case.positions, case.theta)
-    what = tr("apply_rope at {n} positions", n=len(case.positions))
-    check_array(got, case.expected, what, HEAD_AXES)
+    for theta, expected in zip(case.thetas, case.expected, strict=True):
+        got = student.apply_rope(case.x, case.positions, theta)
+        what = tr(
+            "apply_rope at {n} positions, theta = {theta}", n=len(case.positions), theta=theta
+        )
+        check_array(got, expected, what, HEAD_AXES)
 
 
 def check_rope(student, case):

@@ -34,13 +34,28 @@ CHINESE: dict[str, str] = {
     "Teacher-forced decode steps on SmolLM2-135M agree with the float64 reference": (
         "在 SmolLM2-135M 上逐步给定 token 的 decode 与 float64 参照一致"
     ),
-    "Forty decode steps after a short prompt": "短 prompt 之后走四十步 decode",
-    "Forty decode steps of a model with G < H": "G < H 的模型走四十步 decode",
+    "Decode of several rows up to some seventy positions": "几行一起 decode，走到七十来个位置",
+    "The same of a model with G < H, and of one row up to hundreds of positions": (
+        "同上，模型 G < H；再有一行走到几百个位置"
+    ),
+    "A cache of any size holds max_len positions and no more, and says so": (
+        "不论多大的 cache 都正好存 max_len 个位置，再多就报错"
+    ),
+    "truncate to {n} of a cache that holds {held} positions": (
+        "已存 {held} 个位置的 cache，truncate 到 {n}"
+    ),
+    "append of {n} positions behind {held} of max_len {max_len}": (
+        "max_len 为 {max_len}、已存 {held} 个位置，再追加 {n} 个"
+    ),
+    "after what was refused": "（拒绝之后）",
+    "keys from append into the last room": "追加到正好存满时 append 返回的 key",
+    "values from append into the last room": "追加到正好存满时 append 返回的 value",
+    "append of 1 position to a full cache": "向已满的 cache 追加 1 个位置",
     "Tokens taken back with truncate leave no trace in what follows": (
         "用 truncate 收回的 token 不在后文留下痕迹"
     ),
-    "Three hundred tokens; and the same room when the text ends after a few": (
-        "生成三百个 token；以及同样的上限、几个 token 之后就结束的文本"
+    "Some three hundred tokens; and the same room when the text ends after a few": (
+        "生成三百个左右的 token；以及同样的上限、几个 token 之后就结束的文本"
     ),
     "Sizes that are in no public test": "公开测试里没有的大小",
     "the logits of SmolLM2-135M": "SmolLM2-135M 的 logits",

@@ -259,6 +259,17 @@ CHINESE: dict[str, str] = {
     "Reordering keys with their values changes nothing; an output lies between its values": (
         "key 连同 value 换次序，结果不变；输出落在各 value 之间"
     ),
+    "softmax of rows of very different size": "各行大小悬殊的 softmax",
+    "softmax of rows of very different size in one array": "一个数组里各行大小悬殊的 softmax",
+    "attention where all scores are very negative": "所有分数都很小时的注意力",
+    "A hidden key has weight 0 where all scores are near -20,000 or -100,000 too": (
+        "所有分数都在 -20,000 或 -100,000 附近时，看不见的 key 权重也是 0"
+    ),
+    "attention to keys of which some are zero": "有些 key 全是零时的注意力",
+    "A key of zeros has the score 0, and its value counts": (
+        "全零的 key 分数是 0，它的 value 照样算"
+    ),
+    "Attention over hundreds of keys, some of them hidden": "几百个 key 的注意力，其中一些看不见",
     # Part 2
     "the output before position {n}, the only one whose token was changed": (
         "位置 {n} 之前的输出（只改了这个位置的 token）"
@@ -279,6 +290,11 @@ CHINESE: dict[str, str] = {
     "Change token j: the outputs before j stay what they were (L2 §2.5)": (
         "改 token j：j 之前的输出不变（L2 §2.5）"
     ),
+    "The same for hundreds of positions": "几百个位置也一样",
+    "Every position attends to itself and to all before it, in a long text too": (
+        "长文本里每个位置也看到自己和前面的全部"
+    ),
+    "multi_head_attention over {n} positions": "{n} 个位置上的 multi_head_attention",
     # Part 3
     "apply_rope at {n}": "apply_rope，位置 {n}",
     "apply_rope at position {n}": "apply_rope，位置 {n}",
@@ -302,7 +318,36 @@ CHINESE: dict[str, str] = {
         "位置 m 的 q 与位置 n 的 k 的点积只依赖 m - n（L2 §2.7）"
     ),
     "A rotation changes no vector's length": "旋转不改变向量的长度",
+    "A single new token (T = 1) is turned by its position, as in a decode step": (
+        "单个新 token（T = 1）也按它的位置来转，就像一步 decode"
+    ),
+    "Positions may be large: the angles are float64 even where x is not": (
+        "位置可以很大：即使 x 不是 float64，角度也是"
+    ),
+    "Hundreds of positions at once, as in a long prefill": "一次几百个位置，就像很长的 prefill",
+    "apply_rope at {n} positions, theta = {theta}": "{n} 个位置上的 apply_rope，theta = {theta}",
     # Part 4
+    "after {n} positions": "（{n} 个位置之后）",
+    "A cache gives back every row it holds, however many there are": (
+        "不论 cache 存了多少行，都全部返回"
+    ),
+    "Hundreds of tokens at once, and the same in three long chunks": (
+        "几百个 token 一次读入，再分三大块读入"
+    ),
+    "the logits after a prefill of {n} tokens at once": "一次 prefill {n} 个 token 之后的 logits",
+    "the logits after a prefill of {n} tokens behind {held} cached ones": (
+        "已存 {held} 个位置时再 prefill {n} 个 token 之后的 logits"
+    ),
+    "Two models of one size read the same tokens; each step answers for its own": (
+        "两个同样大小的模型读同样的 token，每一步各按自己的模型回答"
+    ),
+    "the logits beside another model": "另有一个模型时的 logits",
+    "Decode steps up to hundreds of positions, each with all that came before": (
+        "decode 一直走到几百个位置，每一步都看到前面的全部"
+    ),
+    "Some sixty tokens, each of which hangs on all before it": (
+        "六十个左右的 token，每个都取决于前面的全部"
+    ),
     "keys from append, in layer {layer} after {n} positions": (
         "第 {layer} 层、{n} 个位置之后 append 返回的 key"
     ),
@@ -407,7 +452,23 @@ CHINESE: dict[str, str] = {
     "Identical heads pool back to the head they were copied from (L2 §6.3)": (
         "相同的头池化回被复制的那个头（L2 §6.3）"
     ),
+    "Part 4's generate on a model with G < H: its cache has G heads": (
+        "第 4 部分的 generate 用于 G < H 的模型：cache 有 G 个头"
+    ),
     # Part 6
+    "The same over hundreds of positions": "几百个位置上也一样",
+    "mla_naive over {n} positions": "{n} 个位置上的 mla_naive",
+    "Attention in the latent space over hundreds of positions": "几百个位置上的潜在空间注意力",
+    "mla_absorbed over {n} positions": "{n} 个位置上的 mla_absorbed",
+    "A latent cache gives back every row it holds, however many there are": (
+        "不论潜在 cache 存了多少行，都全部返回"
+    ),
+    "Hundreds of tokens at once, and the same in three long chunks, for a latent model": (
+        "潜在模型：几百个 token 一次读入，再分三大块读入"
+    ),
+    "Decode steps of a latent model up to hundreds of positions": (
+        "潜在模型的 decode 一直走到几百个位置"
+    ),
     "mla_absorbed with other queries": "换了 query 的 mla_absorbed",
     "mla_absorbed, compared with mla_naive, H = {n}": "mla_absorbed 与 mla_naive 比较，H = {n}",
     "latents of layer {layer} after positions {first} to {last} were appended": (

@@ -78,9 +78,12 @@ def zero_key(draw: Draw) -> Fields:
 
 
 def many_positions(draw: Draw) -> Fields:
-    """All positions of a long text at once, from anywhere on."""
+    """All positions of a long text at once, from anywhere on, by the usual thetas and others."""
     positions = draw.between(0, 50) + np.arange(draw.between(*FAR))
-    return rotated(draw, (1, 2), positions, 4, np.float64)
+    x = draw.normal(1, 1, len(positions), 4)
+    thetas = [100.0, 300.0, 700.0, 10_000.0, 500_000.0, draw.theta()]
+    expected = np.stack([reference.rope(x, positions, theta) for theta in thetas])
+    return {"x": x, "positions": positions, "thetas": thetas, "expected": expected}
 
 
 def far_positions(draw: Draw, dtype: type) -> Fields:
