@@ -73,7 +73,7 @@ def test_decode_of_a_grouped_model(student, oracle, name):
 
 
 @graded("5.1", 0.75)
-def test_generate_with_a_grouped_model(student, oracle):
+def test_grouped_generate(student, oracle):
     """Part 4's generate on a model with G < H: its cache has G heads."""
     require_grouped_attention(student)
     case = oracle("far/grouped_generate")
