@@ -166,4 +166,4 @@ def test_angles_in_float32_are_far_from_the_tolerance(wrong, tmp_path, secret):
     entry = WRONG["single"]["rope-angles-in-float32"]
     got, _ = wrong(entry).call("apply_rope", (case["x"], case["positions"], case["theta"]), {})
     scale = max(1, np.abs(case["expected"]).max())
-    assert np.abs(got - case["expected"]).max() / scale > 5 * TOLERANCE["float32"]
+    assert np.abs(got - case["expected"]).max() / scale > 8 * TOLERANCE["float32"]

@@ -93,7 +93,14 @@ def far_positions(draw: Draw, dtype: type) -> Fields:
     is wrong in the third decimal.
     """
     spans = ((2048, 4096), (4096, 8192), (8192, 99_000), (99_000, 101_000), (131_072, 160_000))
-    positions = np.array([draw.between(low + 1, high) for low, high in spans])
+    # Of the farthest two several: how wrong a rounded angle is there depends on chance.
+    counts = (1, 1, 1, 3, 3)
+    positions = np.concatenate(
+        [
+            low + 1 + draw.increasing(count, below=high - low)
+            for (low, high), count in zip(spans, counts, strict=True)
+        ]
+    )
     return rotated(draw, (2, 3), positions, 2 * draw.between(8, 12), dtype)
 
 
@@ -218,8 +225,8 @@ def generate(draw: Draw, config_of: Callable[[Draw], dict[str, Any]]) -> Fields:
 
 
 def _attends(row: np.ndarray) -> bool:
-    """Whether the last tokens are no repetition that the token before, or two, would explain."""
-    pairs = list(zip(row[-22:-2], row[-21:-1], row[-20:], strict=True))
+    """Whether it goes on in two ways from one pair of tokens: more than the last two count."""
+    pairs = list(zip(row[-42:-2], row[-41:-1], row[-40:], strict=True))
     return len({pair[:2] for pair in pairs}) < len(set(pairs))
 
 
