@@ -10,8 +10,11 @@ from .harness.compare import check_array, check_differs, check_kind, check_refus
 from .harness.machines import run_decode_machine
 from .harness.models import check_grouped_decode, require_grouped_attention
 from .harness.points import graded
+from .harness.usage import check_reads_the_cache
 from .harness.words import tr
 
+# Of part 4: a decode that does not use its cache shows nothing of this part.
+USED = ("test_decode_uses_the_cache", "test_decode_reads_the_cache")
 HEAD_AXES = ("batch", "head", "query", "feature")
 
 
@@ -65,14 +68,20 @@ def test_gqa_is_mha_with_repeated_heads(student, seed, n_groups, group_size):
     check_array(got, expected, what, HEAD_AXES)
 
 
-@graded("5.1", 1)
+@graded("5.1", 0.75, needs=USED)
+def test_grouped_decode_reads_the_cache(student, oracle):
+    """A decode step with G < H attends to what append alone has put into the cache."""
+    check_reads_the_cache(student, oracle("filled/gqa"))
+
+
+@graded("5.1", 0.75, needs=(*USED, "test_grouped_decode_reads_the_cache"))
 @pytest.mark.parametrize("name", ["gqa", "gqa_float32", "mqa"])
 def test_decode_of_a_grouped_model(student, oracle, name):
     """Part 4's decode, with grouped_query_attention, on a model with G < H."""
     check_grouped_decode(student, oracle(f"decode/{name}"))
 
 
-@graded("5.1", 1)
+@graded("5.1", 0.5, needs=(*USED, "test_grouped_decode_reads_the_cache"))
 def test_grouped_decode_under_any_use(student):
     """Any order of prefill chunks, decode steps and truncations equals a recompute, with G < H."""
     require_grouped_attention(student)

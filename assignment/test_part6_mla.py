@@ -9,9 +9,15 @@ from .harness import draws
 from .harness.compare import check_array, check_differs, check_kind, check_refused
 from .harness.models import POSITION_AXES, check_length, check_trace, new_latent_cache
 from .harness.points import graded
-from .harness.usage import LATENT, check_cache_is_used, check_work_of_a_step
+from .harness.usage import (
+    LATENT,
+    check_cache_is_used,
+    check_reads_the_cache,
+    check_work_of_a_step,
+)
 from .harness.words import tr
 
+USED = ("test_mla_decode_uses_the_cache", "test_mla_decode_reads_the_cache")
 HEAD_AXES = ("batch", "head", "query", "feature")
 INPUTS = ("q_nope", "q_rope", "latent", "k_rope", "w_uk", "w_uv")
 
@@ -140,7 +146,7 @@ def test_mla_prefill(student, oracle, name):
     check_trace(got, case.prefill_logits, tr("the logits of mla_prefill"), POSITION_AXES)
 
 
-@graded("6.6", 1)
+@graded("6.6", 1, needs=USED)
 @pytest.mark.parametrize("name", ["decode", "decode_compressed", "decode_float32"])
 def test_mla_decode(student, oracle, name):
     """Every step from the latent cache gives the logits of a recompute."""
@@ -156,9 +162,15 @@ def test_mla_decode(student, oracle, name):
     check_trace(got, case.decode_logits, what)
 
 
-@graded("6.6", 1)
+@graded("6.6", 0.5, needs="test_mla_decode_reads_the_cache")
 def test_mla_decode_uses_the_cache(student, oracle):
     """A decode step does the work of one token and never reads the old tokens again."""
     case = oracle("mla/decode")
     check_cache_is_used(student, case, LATENT)
     check_work_of_a_step(student, case, LATENT)
+
+
+@graded("6.6", 0.5, needs="test_mla_decode_uses_the_cache")
+def test_mla_decode_reads_the_cache(student, oracle):
+    """A decode step on a cache filled with append alone attends to what was put in."""
+    check_reads_the_cache(student, oracle("filled/latent"), LATENT)

@@ -28,7 +28,7 @@ from assignment.harness.cases import GOLDEN_FILE, Cases, load_cases
 from assignment.harness.exercises import ANSWERS_FILE
 from assignment.harness.outcome import FAILED, OUTCOME, Outcome
 from assignment.harness.parts import GIVEN_FILES
-from assignment.harness.points import grading_of
+from assignment.harness.points import Ran, grading_of, hanging, until_right
 from grader.places import ASSIGNMENT, GRADER, HIDDEN_TESTS, REFERENCE, SOLUTION
 
 from . import carry, golden, real_model
@@ -196,6 +196,7 @@ def run_suite(
             prepared,
             limits.total_seconds - seconds_used,
         )
+        tests = with_needs(tests, session.items)
         return SuiteOutcome(
             tests,
             remote.tier,
@@ -292,6 +293,30 @@ def _unless_twin_failed(result: TestResult, passed: set[str]) -> TestResult:
         return result
     message = tr("right on the public case and wrong on a hidden one of the same kind")
     return result.model_copy(update={"state": "failed", "points": 0.0, "message": message})
+
+
+def with_needs(results: list[TestResult], items: list[pytest.Item]) -> list[TestResult]:
+    """A test earns its points only where the tests that it hangs on are right (see `graded`)."""
+    gradings = {test_name(item): grading_of(item) for item in items}
+    ran = [
+        Ran(r.id, gradings[r.id], r.state == "passed", r.with_trusted_parts)
+        for r in results
+        if r.state in ("passed", "failed")
+    ]
+    held = hanging(ran)
+    return [
+        result.model_copy(
+            update={
+                "state": "waiting",
+                "points": 0.0,
+                "message": until_right(held[result.id]),
+                "with_trusted_parts": False,
+            }
+        )
+        if result.id in held
+        else result
+        for result in results
+    ]
 
 
 def collect(suite: Suite) -> list[TestResult]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from assignment.harness.cases import load_cases
 
-from . import accounts, decode, functions, hidden, latent, words
+from . import accounts, decode, filled, functions, hidden, latent, words
 from .draw import Draw
 
 Fields = dict[str, Any]
@@ -20,6 +20,7 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     **functions.BUILDERS,
     **decode.BUILDERS,
     **latent.BUILDERS,
+    **filled.BUILDERS,
     **accounts.BUILDERS,
     **words.BUILDERS,
 }

@@ -11,14 +11,16 @@ from assignment.harness.models import (
 from assignment.harness.points import graded
 from grader.words import tr
 
+USED = ("test_decode_uses_the_cache", "test_decode_reads_the_cache")
 
-@graded("4.3", 3)
+
+@graded("4.3", 3, needs=USED)
 def test_long_decode(student, oracle):
     """Forty decode steps after a short prompt."""
     check_decode(student, oracle("long/mha"))
 
 
-@graded("5.1", 3)
+@graded("5.1", 3, needs=(*USED, "test_grouped_decode_reads_the_cache"))
 def test_long_grouped_decode(student, oracle):
     """Forty decode steps of a model with G < H."""
     check_grouped_decode(student, oracle("long/gqa"))
@@ -40,7 +42,7 @@ def test_rollback(student, oracle):
     check_trace(got, case.decode_logits, tr("the logits after a rollback"))
 
 
-@graded("4.4", 2)
+@graded("4.4", 2, needs="test_generate_works_by_steps")
 def test_long_generation(student, oracle):
     """Three hundred tokens; and the same room when the text ends after a few."""
     case = oracle("long/generation")
