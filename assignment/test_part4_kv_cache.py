@@ -26,6 +26,7 @@ from .harness.usage import (
     check_work_of_a_generation,
     check_work_of_a_step,
 )
+from .harness.waste import tell_waste_of_prefill
 from .harness.words import tr
 
 # Right logits without the cache are the old way with a new name.
@@ -114,6 +115,7 @@ def test_prefill_continues(student, oracle):
     cache = new_cache(student, case.config, *case.prompt.shape)
     got = [student.prefill(model, chunk, cache) for chunk in np.split(case.prompt, [3, 5], axis=1)]
     check_trace(got, case.prefill_logits[[2, 4, 6]], tr("the logits of prefill"), ("chunk", *AXES))
+    tell_waste_of_prefill(student, case)
 
 
 @graded("4.2", 2, beside=("test_prefill", "test_prefill_continues"))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from .harness import draws
 from .harness.compare import check_array, check_differs, check_kind, check_refused
 from .harness.machines import run_decode_machine
+from .harness.memory import check_room
 from .harness.models import check_grouped_decode, require_grouped_attention
 from .harness.points import graded
 from .harness.usage import check_reads_the_cache
@@ -49,6 +50,21 @@ def test_uneven_pooling(student):
     check_array(got, mean, f"mean_pool_kv_heads({pair.tolist()}, 2, 1)")
     w = np.ones((2, 8))
     check_refused(lambda: student.mean_pool_kv_heads(w, 4, 3), "mean_pool_kv_heads(w, 4, 3)")
+
+
+@graded("5.1", 0.5, beside="test_gqa")
+def test_gqa_copies_nothing(student):
+    """Keys and values are read where they lie: no array has a copy of them for each query head."""
+    rng = draws.rng(0)
+    key_len, head_dim = 512, 512
+    small, large = (
+        [rng.standard_normal(shape) for shape in ((1, n_heads, 1, d), (1, 1, s, d), (1, 1, s, d))]
+        for n_heads, s, d in ((2, 3, 4), (64, key_len, head_dim))
+    )
+    got = check_room(
+        student, "grouped_query_attention", small, large, tr("K and V are {n} MiB", n=4)
+    )
+    check_kind(got, large[0], "grouped_query_attention(q, k, v)")
 
 
 @graded("5.1", 1)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from .harness import draws
 from .harness.compare import check_array, check_differs, check_kind, check_refused
+from .harness.memory import check_room
 from .harness.models import POSITION_AXES, check_length, check_trace, new_latent_cache
 from .harness.points import graded
 from .harness.usage import (
@@ -18,6 +19,7 @@ from .harness.usage import (
 from .harness.words import tr
 
 USED = ("test_mla_decode_uses_the_cache", "test_mla_decode_reads_the_cache")
+EXPANDS = "test_absorbed_expands_nothing"
 HEAD_AXES = ("batch", "head", "query", "feature")
 INPUTS = ("q_nope", "q_rope", "latent", "k_rope", "w_uk", "w_uv")
 
@@ -43,7 +45,7 @@ def test_absorb(student, oracle):
     check_array(got, case.expected, "absorb(q_nope, w_uk)", HEAD_AXES)
 
 
-@graded("6.3", 0.5)
+@graded("6.3", 0.5, needs=EXPANDS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_mla_absorbed(student, oracle, dtype):
     """Attention in the latent space gives what the expanded heads give."""
@@ -52,7 +54,31 @@ def test_mla_absorbed(student, oracle, dtype):
     check_array(got, case.expected, "mla_absorbed(...)", HEAD_AXES)
 
 
-@graded("6.3", 1)
+@graded("6.3", 0.5, beside="test_mla_absorbed")
+def test_absorbed_expands_nothing(student):
+    """No head's keys or values are formed: the latent is attended to as it lies."""
+    rng = draws.rng(0)
+    n_heads, rope_dim, v_dim = 2, 4, 4
+    small, large = (
+        [
+            rng.standard_normal(shape)
+            for shape in (
+                (1, n_heads, 1, nope_dim),
+                (1, n_heads, 1, rope_dim),
+                (1, key_len, latent_dim),
+                (1, key_len, rope_dim),
+                (latent_dim, n_heads * nope_dim),
+                (latent_dim, n_heads * v_dim),
+            )
+        ]
+        for nope_dim, key_len, latent_dim in ((3, 2, 5), (8192, 1024, 8))
+    )
+    given_ = tr("the latent of all positions is {n} MiB", n=0.1)
+    got = check_room(student, "mla_absorbed", small, large, given_)
+    check_kind(got, np.empty((1, n_heads, 1, v_dim)), "mla_absorbed(...)")
+
+
+@graded("6.3", 0.5, needs=EXPANDS)
 @given(seed=st.integers(0, 2**16), n_heads=st.integers(1, 4), key_len=st.integers(1, 5))
 def test_absorbed_equals_naive(student, seed, n_heads, key_len):
     """The two ways are the same computation (L2 §6.4)."""

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
+import numpy as np
 import platformdirs
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -26,6 +27,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from assignment.harness import draws, plugin, told
 from assignment.harness.cases import GOLDEN_FILE, Cases, load_cases
 from assignment.harness.exercises import ANSWERS_FILE
+from assignment.harness.memory import MIB, Needed
 from assignment.harness.outcome import FAILED, OUTCOME, Outcome
 from assignment.harness.parts import GIVEN_FILES
 from assignment.harness.points import Ran, grading_of, hanging, until_right
@@ -36,7 +38,7 @@ from .diagnosis import diagnose_outcomes, test_name
 from .disk import SCRATCH_PREFIX
 from .errors import GraderError
 from .record import DiagnosisRecord, TestResult
-from .remote import BudgetExhausted, RemoteStudent
+from .remote import BudgetExhausted, OutOfRoom, RemoteStudent
 from .sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
 from .seeds import derive_seed
 from .words import language, tr
@@ -369,6 +371,13 @@ class RemoteBackend:
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
         result = getattr(self.remote, name)(*args, **kwargs)
         return result, self.remote.last_call_mutated
+
+    def measured(self, name: str, args: list[np.ndarray], room_mib: int) -> Needed:
+        try:
+            result = self.remote.call_within(name, args, room_mib * MIB)
+        except OutOfRoom:
+            return Needed(None, room_mib, at_least=True)
+        return Needed(result, 0.0, is_known=not self.remote.last_call_unlimited)
 
 
 class GradingSession:

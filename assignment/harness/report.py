@@ -72,6 +72,7 @@ class Report:
         self._line(line, bold=True)
         self._write_diagnoses()
         self._write_failures()
+        self._write_remarks()
         self._write_next_step()
 
     def _write_part(self, number: int) -> None:
@@ -175,6 +176,20 @@ class Report:
                     "\n{n} more failures: the same tests on other inputs, or the same words",
                 )
             )
+
+    def _write_remarks(self) -> None:
+        """What is to be said of right code, each once."""
+        told: dict[str, Outcome] = {}
+        for outcome in self._outcomes:
+            if outcome.state == PASSED and outcome.message:
+                told.setdefault(outcome.message, outcome)
+        for words, outcome in told.items():
+            section, title = outcome.grading.section, outcome.grading.spoken_title
+            self._line(
+                tr("\nRight, with a remark: {section}  {title}", section=section, title=title)
+            )
+            for line in words.splitlines():
+                self._line(f"    {line}")
 
     def _write_next_step(self) -> None:
         todo = next((o for o in self._outcomes if o.state == NOT_STARTED), None)

@@ -59,7 +59,9 @@ def check_reads_the_cache(student: Student, case: Case, loop: Loop = LLAMA) -> N
         got.append(getattr(student, loop.decode_step)(model, token, cache))
         what = tr("the logits of {call} {step}", call=loop.decode_step, step=len(got))
         check_kind(got[-1], expected, what)
-    what = tr("{call} on a cache filled with append, {n} positions", call=loop.decode_step, n=n_held)
+    what = tr(
+        "{call} on a cache filled with append, {n} positions", call=loop.decode_step, n=n_held
+    )
     check_array(np.stack(got), case.decode_logits, what, STEP_AXES)
 
 
