@@ -40,8 +40,8 @@ def tell_waste_of_embedding(student: Student, table: np.ndarray, tokens: np.ndar
 
 def _reads_the_whole_table(call: str) -> str:
     return tr(
-        "{call} reads the embeddings of tokens that do not occur, as a product with one-hot vectors "
-        "does: a row can be looked up (L2 §1.8; costs no points)",
+        "{call} reads the embeddings of tokens that do not occur, as a product with one-hot "
+        "vectors does: a row can be looked up (L2 §1.8; costs no points)",
         call=call,
     )
 
