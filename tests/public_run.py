@@ -14,7 +14,7 @@ import pytest
 
 from assignment.harness import plugin
 from assignment.harness.cases import load_cases
-from assignment.harness.outcome import PASSED, Outcome
+from assignment.harness.outcome import FAILED, PASSED, Outcome
 from assignment.harness.points import Ran, hanging
 from assignment.harness.student import LocalBackend
 
@@ -71,7 +71,8 @@ def put_to_the_tests(folder: Path, package: str, left_out: str = "") -> PublicPo
     if left_out:
         arguments.append(f"--ignore={ROOT / 'assignment' / left_out}")
     pytest.main(arguments, plugins=[plugin, session])
-    held = hanging([Ran(o.test, o.grading, o.state == PASSED) for o in session.outcomes])
+    ended = [o for o in session.outcomes if o.state in (PASSED, FAILED)]
+    held = hanging([Ran(o.test, o.grading, o.state == PASSED) for o in ended])
     earned: dict[int, float] = {}
     most: dict[int, float] = {}
     for outcome in session.outcomes:

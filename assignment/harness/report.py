@@ -95,7 +95,8 @@ class Report:
     def _hanging(self) -> dict[str, Outcome]:
         """Tests that pay nothing until another is right, by id, and that other one."""
         by_id = {o.test: o for o in self._outcomes}
-        ran = [Ran(o.test, o.grading, o.state == PASSED) for o in self._outcomes]
+        ended = [o for o in self._outcomes if o.state in (PASSED, FAILED)]
+        ran = [Ran(o.test, o.grading, o.state == PASSED) for o in ended]
         return {test: by_id[needed.test] for test, needed in hanging(ran).items()}
 
     def _earned(self, outcomes: list[Outcome]) -> float:

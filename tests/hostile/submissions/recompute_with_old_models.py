@@ -1,6 +1,6 @@
 # module: kv_cache
-# As recompute, with the model of each earlier call kept beside its tokens: said in
-# docs/security.md to stay possible.
+# As recompute, with the model of each earlier call kept beside its tokens: only a cache that was
+# filled with keys of no token tells it.
 _prefill, _calls = prefill, {}
 
 
