@@ -166,7 +166,8 @@ def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
 
 def test_a_single_wrong_part_is_not_run_again(results):
     result = result_of(results, "bug-recompute")
-    assert lost_parts(result) == {4}
+    assert lost_parts(result) == {4, 5}  # part 5 passes, and its decodes hang on part 4's cache
+    assert {test.part for test in result.tests if test.state == "failed"} == {4}
     assert not any(
         test.with_trusted_parts or second_run.WRONG in test.message for test in result.tests
     )

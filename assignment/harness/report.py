@@ -11,6 +11,7 @@ from .diagnosis import Observation, diagnose, print_of
 from .known_bugs import StoredSignatures
 from .outcome import FAILED, NOT_STARTED, OUTCOME, PASSED, WAITING, Outcome
 from .parts import PART_BY_NUMBER
+from .points import Ran, hanging
 from .words import pad, spoken, tr, tr_n, width, wrap
 
 SHOWN_IN_FULL = 3
@@ -66,13 +67,14 @@ class Report:
         if not self._outcomes:
             self._line(tr("\nNo test was selected. Try: pytest assignment/ -k part4, or -k rope"))
             return
-        earned = sum(o.points for o in self._outcomes)
+        earned = self._earned(self._outcomes)
         total = sum(o.grading.points for o in self._outcomes)
         margin = " " * (width(tr("Part {part}", part=1)) + 2)
         line = f"{margin}{pad(tr('Total'), 33)}{earned:>{BAR_WIDTH + 6}g} / {total:g}"
         self._line(line, bold=True)
         self._write_diagnoses()
         self._write_failures()
+        self._write_remarks()
         self._write_next_step()
 
     def _write_part(self, number: int) -> None:
@@ -81,7 +83,7 @@ class Report:
             self._line(title, bold=True)
         self._begun = True
         outcomes = [o for o in self._outcomes if o.grading.part == number]
-        earned = sum(o.points for o in outcomes)
+        earned = self._earned(outcomes)
         total = sum(o.grading.points for o in outcomes)
         filled = int(BAR_WIDTH * earned / total) if total else 0
         bar = "█" * filled + "·" * (BAR_WIDTH - filled)
@@ -90,7 +92,30 @@ class Report:
         colour = {"green": True} if done else {"red": True} if failed else {"yellow": True}
         title = f"{tr('Part {part}', part=number)}  {spoken(PART_BY_NUMBER[number].title)}"
         title = pad(title, width(tr("Part {part}", part=1)) + 34)  # one column for parts 1 and 11
-        self._line(f"{title} {bar} {earned:>4g} / {total:<4g} {_state_of_part(outcomes)}", **colour)
+        self._line(f"{title} {bar} {earned:>4g} / {total:<4g} {self._state_of(outcomes)}", **colour)
+
+    def _hanging(self) -> dict[str, Outcome]:
+        """Tests that pay nothing until another is right, by id, and that other one."""
+        by_id = {o.test: o for o in self._outcomes}
+        ended = [o for o in self._outcomes if o.state in (PASSED, FAILED)]
+        ran = [Ran(o.test, o.grading, o.state == PASSED) for o in ended]
+        return {test: by_id[needed.test] for test, needed in hanging(ran).items()}
+
+    def _earned(self, outcomes: list[Outcome]) -> float:
+        hanging_ = self._hanging()
+        return sum(o.points for o in outcomes if o.test not in hanging_)
+
+    def _state_of(self, outcomes: list[Outcome]) -> str:
+        state = _state_of_part(outcomes)
+        held = self._hanging()
+        waiting = [o for o in outcomes if o.state == PASSED and o.test in held]
+        if not waiting:
+            return state
+        return state + tr(
+            "; {points:g} points: 0 until {section} is right",
+            points=sum(o.points for o in waiting),
+            section=held[waiting[0].test].grading.section,
+        )
 
     def _write_diagnoses(self) -> None:
         """Which known bug computes the same, for each part that has wrong arrays."""
@@ -116,7 +141,8 @@ class Report:
             self._line(tr("    hints: pytest assignment/ --hint {name}", name=name))
 
     def _write_failures(self) -> None:
-        all_failures = [o for o in self._outcomes if o.state == FAILED]
+        held = self._hanging()
+        all_failures = [o for o in self._outcomes if o.state == FAILED and o.test not in held]
         failures = _distinct(all_failures)
         shown = _first_of_each_section(failures)[:SHOWN_IN_FULL]
         for outcome in shown:
@@ -124,6 +150,17 @@ class Report:
             self._line(f"✗ {outcome.grading.section}  {outcome.grading.spoken_title}", red=True)
             for line in outcome.message.splitlines()[:MAX_LINES_OF_A_FAILURE]:
                 self._line(f"    {line}")
+            waiting = [o for o in self._outcomes if held.get(o.test) is outcome]
+            if waiting:
+                n, points = len(waiting), sum(o.grading.points for o in waiting)
+                self._line(
+                    tr_n(
+                        n,
+                        "    until this is right, 1 more test pays nothing ({points:g} points)",
+                        "    until this is right, {n} more tests pay nothing ({points:g} points)",
+                        points=points,
+                    )
+                )
             test = outcome.test.partition("[")[0]
             self._line(tr("    run it alone: pytest {test}", test=test))
         rest = [o for o in failures if o not in shown]
@@ -142,6 +179,20 @@ class Report:
                     "\n{n} more failures: the same tests on other inputs, or the same words",
                 )
             )
+
+    def _write_remarks(self) -> None:
+        """What is to be said of right code, each once."""
+        told: dict[str, Outcome] = {}
+        for outcome in self._outcomes:
+            if outcome.state == PASSED and outcome.message:
+                told.setdefault(outcome.message, outcome)
+        for words, outcome in told.items():
+            section, title = outcome.grading.section, outcome.grading.spoken_title
+            self._line(
+                tr("\nRight, with a remark: {section}  {title}", section=section, title=title)
+            )
+            for line in words.splitlines():
+                self._line(f"    {line}")
 
     def _write_next_step(self) -> None:
         todo = next((o for o in self._outcomes if o.state == NOT_STARTED), None)
