@@ -504,15 +504,17 @@ def test_two_submissions_of_one_id_are_listed_and_not_merged(results, tmp_path):
     folder = results(*(a_record(f.student, notes=f.notes) for f in found), a_record("bob"))
     scores = score_class(folder, Policy())
     first, second, bob = scores
-    assert {first.student, second.student} == {"ana", "ana-2"}
+    assert {first.student, second.student} == {"ana-1", "ana-2"}
     assert first.repeated == (second.student,) and second.repeated == (first.student,)
     assert bob.repeated == ()
-    assert any("ana, ana-2" in problem and "--submitted" in problem for problem in scores.problems)
+    assert any(
+        "ana-1, ana-2" in problem and "--submitted" in problem for problem in scores.problems
+    )
     path = tmp_path / "s.csv"
-    path.write_text("submission,student\nana,Ana Lee\nana-2,Ana Chen\n")
+    path.write_text("submission,student\nana-1,Ana Lee\nana-2,Ana Chen\n")
     told_apart = score_class(folder, Policy(), path)
     assert told_apart.problems == () and all(not scored.repeated for scored in told_apart)
-    path.write_text("submission,student\nana,ana\nana-2,ana\n")
+    path.write_text("submission,student\nana-1,ana\nana-2,ana\n")
     joined = score_class(folder, Policy(), path)
     assert len(joined) == 2 and joined.problems == () and joined[0].repeated == ()
 

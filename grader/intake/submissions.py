@@ -3,21 +3,21 @@
 What is a submission (`find_submissions`)
   * A file: an archive, a notebook, or a lone student module such as `attention.py`.
   * A folder that holds a student module directly or in `assignment/`, or the notebooks of several
-    parts (`part1.ipynb`, `part2.ipynb`, …).
-  * A folder below which, at up to three levels, exactly one submission lies: the wrapper gives the
-    name. The folder typed on the command line is the exception where that one is an archive or a
-    notebook: then it is a class of one.
+    parts (`part1.ipynb`, `part2.ipynb`, …). What lies deeper in it is part of it.
   * Every other folder is a class: each of its subfolders, archives and notebooks is a submission,
-    and subfolders may be sections. A subfolder or file of a class with nothing gradable in it is
-    listed as well, to be recorded as `missing`; nothing is dropped.
+    and subfolders may be sections, three levels deep. A subfolder or file of a class with nothing
+    gradable in it is listed as well, to be recorded as `missing`; nothing is dropped.
   * Hidden files, virtual environments, caches and `__MACOSX` are not looked at; links are not
     followed.
 
-Who handed it in (`student_id`)
-  The name of the folder, or of the file without its suffix. Canvas's
-  `lastfirst_LATE_12345_6789_file.zip` becomes `lastfirst_12345` (name and Canvas user), Moodle's
-  `Jane Doe_123_assignsubmission_file` becomes `Jane_Doe_123`. Loose modules with such a prefix are
-  joined to one submission. Two submissions of one name get `-2`, `-3` behind it.
+Whose it is (`student_id`)
+  The path below what was handed in: `bob`, or `B_bob` in section `B`, whoever else is there. A file
+  counts without its suffix. Three names end the path, for what lies below is certainly theirs:
+  Canvas's `lastfirst_LATE_12345_6789_file.zip` becomes `lastfirst_12345` (name and Canvas user),
+  Moodle's `Jane Doe_123_assignsubmission_file` becomes `Jane_Doe_123`, and the only submission in a
+  folder, when it is called `homework`, `hw1` or the like, is that of the folder. Loose modules with
+  a platform's prefix are joined to one submission. Where two have the same id, nobody keeps it:
+  they get `-1`, `-2` behind it and a note each.
 
 What is taken (`prepare`)
   The shallowest folder that holds a student module, `assignment/` preferred, gives student modules
@@ -28,10 +28,12 @@ What is taken (`prepare`)
 """
 
 import hashlib
+import itertools
 import os
 import re
 import stat
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -66,7 +68,8 @@ from grader.intake.notebook import (
 MAX_DEPTH = 3
 # Of folders that say what is in them and not whose it is.
 HOMEWORK_NAME = re.compile(
-    r"(assignment|code|homework|hw|kv-cache-homework|lecture|solution|src|submission)[-_ ]?\d*",
+    r"(assignment|code|homework|hw|kv-cache-homework|lecture|notebook|solution|src|submission)"
+    r"[-_ ]?\d*",
     re.IGNORECASE,
 )
 PACKAGE = "assignment"
@@ -169,6 +172,10 @@ def student_id(name: str) -> str:
     """
     if match := _MOODLE.fullmatch(name) or _CANVAS.fullmatch(name):
         name = f"{match['name']}_{match['user']}"
+    return _safe(name)
+
+
+def _safe(name: str) -> str:
     name = unicodedata.normalize("NFC", name)
     name = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
     name = re.sub(r"_{2,}", "_", name).strip("-_. ")
@@ -177,6 +184,11 @@ def student_id(name: str) -> str:
     if _RESERVED_ON_WINDOWS.fullmatch(name):
         name += "_"
     return name or "unnamed"
+
+
+def _within(folder: str, student: str) -> str:
+    """The id of what lies in a folder; both are ids, so nothing in them is a platform's prefix."""
+    return _safe(f"{folder}_{student}")
 
 
 def _is_from_lms(name: str) -> bool:
@@ -212,11 +224,13 @@ def find_submissions(
     left_out = frozenset(path.resolve() for path in exclude)
     finder = _Finder(course, left_out, [] if stray is None else stray)
     # The same place named twice (`subs/ subs/ana`) is one submission.
-    by_place = {
-        tuple(source.parent.resolve() / source.name for source in found.sources): found
-        for path in paths
-        for found in _with_parents_where_repeated(finder.below(path))
-    }
+    by_place: dict[tuple[Path, ...], Found] = {}
+    for found in itertools.chain.from_iterable(map(finder.below, paths)):
+        place = tuple(source.parent.resolve() / source.name for source in found.sources)
+        known = by_place.setdefault(place, found)
+        # The wider of the two places says whose it is, in whatever order they were named.
+        if len(found.student) > len(known.student):
+            by_place[place] = found
     return _with_distinct_ids(by_place.values())
 
 
@@ -256,10 +270,14 @@ class _Finder:
             )
         # A class may have one student so far: only a folder whose name says that it is the
         # homework, and not whose it is, makes the folder above it a submission.
-        if len(real) == 1 and not rest and _is_named_as_homework(real[0].sources[0], folder):
+        name = student_id(folder.name)
+        if _is_from_lms(folder.name):
+            real = _with_helpers(real, folder)
+            return [replace(one, student=name) for one in real or rest[:1]]
+        if not rest and _is_only_homework(real, folder) and real[0].sources[0].is_dir():
             where = real[0].sources[0].relative_to(folder)
             only = note("only_submission", where=where, folder=folder.name)
-            return [replace(real[0], student=student_id(folder.name), notes=(only,))]
+            return [replace(real[0], student=name, notes=(only,))]
         self.stray.extend(stray)
         return sorted(real + rest, key=lambda found: str(found.sources[0]))
 
@@ -283,23 +301,13 @@ class _Finder:
         if self._is_submission(folder):
             return [Found(name, "folder", (folder,))]
         real, rest, stray = self._children(folder, depth) if depth > 0 else ([], [], [])
-        if len(real) == 1:
-            only = real[0]
-            # Helper modules may lie beside a notebook: take its folder.
-            beside = only.kind == "notebook" and only.sources[0].parent == folder
-            return [
-                replace(only, student=name, kind="folder", sources=(folder,))
-                if beside
-                else replace(only, student=name)
-            ]
-        if _is_from_lms(folder.name):
+        is_theirs = _is_from_lms(folder.name) or _is_only_homework(real, folder)
+        real = _with_helpers(real, folder)
+        if is_theirs:
             return [replace(found, student=name) for found in real]
         if real:  # a section: whose the empty ones are is not known, but they are not passed over
             self.stray.extend([*stray, *(nothing.sources[0] for nothing in rest)])
-        return [
-            found if found.kind == "folder" else replace(found, student=f"{name}_{found.student}")
-            for found in real
-        ]
+        return [replace(found, student=_within(name, found.student)) for found in real]
 
     def _children(self, folder: Path, depth: int) -> tuple[list[Found], list[Found], list[Path]]:
         """What a folder's entries hold: submissions, entries with nothing to grade, other files."""
@@ -393,9 +401,20 @@ def _told(problem: str, near: list[Note], notes: Iterable[Note] = ()) -> str:
     return f"{seen}{problem}{told}{hand_in}"
 
 
-def _is_named_as_homework(submission: Path, above: Path) -> bool:
-    first = submission.relative_to(above).parts[0]
-    return submission.is_dir() and HOMEWORK_NAME.fullmatch(first) is not None
+def _with_helpers(real: list[Found], folder: Path) -> list[Found]:
+    """Helper modules may lie beside the only notebook of a folder: take the folder."""
+    if len(real) == 1 and real[0].kind == "notebook" and real[0].sources[0].parent == folder:
+        return [replace(real[0], kind="folder", sources=(folder,))]
+    return real
+
+
+def _is_only_homework(real: list[Found], above: Path) -> bool:
+    """Whether a folder holds one submission, and below a name that does not say whose it is."""
+    if len(real) != 1:
+        return False
+    first = Path(real[0].sources[0].relative_to(above).parts[0])
+    stem = first.stem if first.suffix == ".ipynb" else archive_stem(first.name) or first.name
+    return HOMEWORK_NAME.fullmatch(stem) is not None
 
 
 def _id_of_file(name: str, stem: str) -> str:
@@ -407,48 +426,23 @@ def _nothing(path: Path, reason: str) -> Found:
     return Found(student_id(name), "nothing", (path,), reason=reason)
 
 
-def _with_parents_where_repeated(found: Iterable[Found]) -> list[Found]:
-    """Where ids repeat below one path, who lies deeper takes the name of the folder above along.
+def _with_distinct_ids(found: Iterable[Found]) -> list[Found]:
+    """Give `-1`, `-2`, … to all that share an id, so that nobody's results pass for another's.
 
-    Else a folder inside a submission could take the id of somebody else.
+    Upper and lower case are one name on some disks.
     """
     found = list(found)
-    same: dict[str, list[Found]] = {}
-    for submission in found:
-        same.setdefault(submission.student.casefold(), []).append(submission)
-    named = []
-    for submission in found:
-        others = same[submission.student.casefold()]
-        depth = _depth(submission)
-        if len(others) > 1 and depth > min(map(_depth, others)):
-            above = submission.sources[0].parent.name
-            same_id = note("same_id", name=submission.student)
-            name = student_id(f"{above}_{submission.student}")
-            submission = replace(submission, student=name, notes=(*submission.notes, same_id))
-        named.append(submission)
-    return named
-
-
-def _depth(found: Found) -> int:
-    return len(found.sources[0].resolve().parts)
-
-
-def _with_distinct_ids(found: Iterable[Found]) -> list[Found]:
-    """Give `-2`, `-3`, … to repeated ids; upper and lower case are one name on some disks."""
-    found = list(found)
-    taken = {submission.student.casefold() for submission in found}
-    seen: set[str] = set()
+    count = Counter(submission.student.casefold() for submission in found)
+    taken = set(count)
     distinct = []
     for submission in found:
         name = submission.student
-        if name.casefold() in seen:
-            number = 2
-            while f"{name}-{number}".casefold() in taken:
-                number += 1
+        if count[name.casefold()] > 1:
+            numbered = (f"{name}-{number}" for number in itertools.count(1))
+            own = next(one for one in numbered if one.casefold() not in taken)
+            taken.add(own.casefold())
             notes = (*submission.notes, note("same_id", name=name))
-            submission = replace(submission, student=f"{name}-{number}", notes=notes)
-            taken.add(submission.student.casefold())
-        seen.add(submission.student.casefold())
+            submission = replace(submission, student=own, notes=notes)
         distinct.append(submission)
     return distinct
 
