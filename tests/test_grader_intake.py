@@ -19,9 +19,11 @@ import pytest
 from grader.base.errors import GraderError, NothingToGrade
 from grader.base.notes import in_words
 from grader.base.seeds import derive_seed, load_secret
-from grader.intake import submissions
 from grader.intake.archives import IntakeLimits, read_archive
-from grader.intake.submissions import Course, find_submissions, prepare, student_id
+from grader.intake.course import Course
+from grader.intake.ids import student_id
+from grader.intake.prepare import Prepared, prepare
+from grader.intake.submissions import find_submissions, passed_over
 
 WORK = b"def softmax(x, axis=-1):\n    return x\n"
 ROPE = b"def apply_rope(x, positions):\n    return x\n"
@@ -76,7 +78,7 @@ def ids(found) -> list[str]:
     return [submission.student for submission in found]
 
 
-def prepared(path: Path, course: Course, where: Path) -> submissions.Prepared:
+def prepared(path: Path, course: Course, where: Path) -> Prepared:
     (found,) = find_submissions([path], course)
     return prepare(found, where, course)
 
@@ -814,7 +816,7 @@ def test_files_beside_the_submissions_are_told(course, tmp_path):
     found = find_submissions([write_tree(tmp_path / "class", files)], course, stray=stray)
     assert [one.student for one in found] == ["ana", "b_cyd", "b_dan"]
     assert sorted(path.name for path in stray) == ["bob.pdf", "eve", "fay.docx", "grades.xlsx"]
-    told = submissions.passed_over([*stray, *map(Path, "xyz")])
+    told = passed_over([*stray, *map(Path, "xyz")])
     assert "not looked at: 7 (bob.pdf, eve, fay.docx, grades.xlsx, x, …)." in told
 
 
