@@ -46,7 +46,7 @@ from multiprocessing import parent_process
 from pathlib import Path
 from types import SimpleNamespace
 from grader.base.errors import GraderError
-from grader.intake.submissions import Course
+from grader.intake.course import Course
 from grader.results.record import TestResult
 
 class Suite:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from grader.base.errors import GraderError
-from grader.intake.submissions import Course, find_submissions
+from grader.intake.course import Course
+from grader.intake.submissions import find_submissions
 from grader.results.record import SubmissionResult, read_record, record_path
 from grader.running.pool import Grading, grade_all, results_lock
 from grader.running.protocols import GradingSuite, Outcome

@@ -32,7 +32,9 @@ from grader.base.errors import GraderError, NothingToGrade, SandboxUnavailable
 from grader.base.notes import Note, note
 from grader.base.places import ROOT
 from grader.base.words import speak, spoken, tr
-from grader.intake.submissions import Course, Found, prepare, reason_hash
+from grader.intake.course import Course
+from grader.intake.prepare import prepare, reason_hash
+from grader.intake.submissions import Found
 from grader.results.disk import SCRATCH_PREFIX, require_space
 from grader.results.history import replace_record
 from grader.results.record import SETTLED, SubmissionResult, make_result, read_record, remove_drafts
