@@ -23,9 +23,11 @@ from assignment.harness.cases import Cases
 from assignment.harness.compare import Mismatch
 from assignment.harness.diagnosis import (
     NO_ARRAY,
+    NOT_COMPARED,
     PASSED,
     SAME,
     UNKNOWN,
+    UNREACHED,
     Diagnosis,
     Observation,
     Seen,
@@ -37,10 +39,13 @@ from assignment.harness.diagnosis import (
 )
 from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, as_seen
 from assignment.harness.outcome import Outcome
+from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
 from assignment.harness.student import Student
 
+from . import uses
 from .known_bugs import Bug, Conflict, Variant, all_bugs, bug_named, make_variant, noting_calls
+from .record import TestResult
 
 # Tests whose arrays are compared: those on fixed cases, and no fixture beside.
 _FIXTURES = {"student", "oracle", "request"}
@@ -98,6 +103,16 @@ class LiveSignatures:
     def bugs_of(self, part: int) -> tuple[str, ...]:
         return tuple(bug.name for bug in all_bugs() if bug.part == part)
 
+    def uses(self, part: int) -> frozenset[int]:
+        return uses.used_by(part)
+
+    def tests_of(self, part: int) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, item in self._items.items()
+            if grading_of(item).part == part and item.callspec.params["oracle"] == "public"
+        )
+
     def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
         if self._stored is not None and len(bugs) == 1:
             return self._stored.seen(test, bugs)
@@ -139,21 +154,37 @@ def observation_of(item: pytest.Item, outcome: Outcome) -> Observation:
     return Observation(test_name(item), outcome.grading.part, seen)
 
 
+def _not_compared(test: TestResult) -> Observation:
+    """What a test that draws its own examples, or a hidden one, says of its part."""
+    failed = NOT_COMPARED if test.state in ("failed", "out_of_time") else UNREACHED
+    return Observation(test.id, test.part, PASSED if test.state == "passed" else failed)
+
+
 def diagnose_outcomes(
-    outcomes: Iterable[tuple[pytest.Item, Outcome]], case_sets: dict[str, Cases]
+    outcomes: Iterable[tuple[pytest.Item, Outcome]],
+    case_sets: dict[str, Cases],
+    results: Iterable[TestResult],
 ) -> list[Diagnosis]:
     """Findings for a whole run, from its tests on the public cases.
 
     Single bugs are looked up in the stored signatures; what is found is then computed here once
     more, for the error that is stated.
+
+    Args:
+        results: of all tests, those that passed with trusted versions of the other parts marked.
     """
+    results = list(results)
     pairs = [(item, outcome) for item, outcome in outcomes if is_comparable(item)]
     tried = [(i, o) for i, o in pairs if o.state in ("passed", "failed")]
     if all(outcome.state == "passed" for _, outcome in tried):
         return []
     items = [item for item, _ in tried]
     observations = [observation_of(item, outcome) for item, outcome in tried]
-    findings = diagnose(observations, LiveSignatures(items, case_sets, StoredSignatures()))
+    compared = {observation.test for observation in observations}
+    observations += [_not_compared(test) for test in results if test.id not in compared]
+    right_alone = {test.id for test in results if test.with_trusted_parts}
+    signatures = LiveSignatures(items, case_sets, StoredSignatures())
+    findings = diagnose(observations, signatures, right_alone)
     return with_exact_errors(findings, observations, LiveSignatures(items, case_sets))
 
 
@@ -166,7 +197,20 @@ def signature_table(tests: Iterable[str], live: Signatures) -> dict:
     for test in tests:
         seen = {bug.name: live.seen(test, (bug.name,)) for bug in all_bugs()}
         signatures[test] = {name: s for name, s in seen.items() if s != PASSED}
-    return {"bugs": [_told(bug) for bug in all_bugs()], "signatures": signatures}
+    return {
+        "bugs": [_told(bug) for bug in all_bugs()],
+        "parts": _parts(live),
+        "signatures": signatures,
+    }
+
+
+def _parts(live: Signatures) -> dict[str, dict[str, list]]:
+    """Of each part with tests that are compared: the parts that it uses, and those tests."""
+    return {
+        str(part.number): {"uses": sorted(live.uses(part.number)), "tests": sorted(tests)}
+        for part in PARTS
+        if (tests := live.tests_of(part.number))
+    }
 
 
 def _told(bug: Bug) -> dict:
@@ -179,7 +223,7 @@ def write_table(table: dict, path: Path = KNOWN_BUGS_FILE) -> None:
         test: {name: _rounded(seen) for name, seen in seen_of.items()}
         for test, seen_of in table["signatures"].items()
     }
-    content = {"bugs": table["bugs"], "signatures": rounded}
+    content = {**table, "signatures": rounded}
     path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
 
 
@@ -193,6 +237,8 @@ def stale(fresh: dict, path: Path = KNOWN_BUGS_FILE) -> list[str]:
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if json.loads(json.dumps(fresh["bugs"])) != stored.get("bugs"):
         return ["names and texts of the bugs"]
+    if fresh["parts"] != stored["parts"]:
+        return ["what the parts use, or their tests"]
     theirs, ours = stored["signatures"], fresh["signatures"]
     found = sorted(theirs.keys() ^ ours.keys())
     for test in sorted(theirs.keys() & ours.keys()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import random
 import re
 import subprocess
@@ -68,7 +67,8 @@ def bench(tmp_path_factory) -> Bench:
 
 def named(findings: list[core.Diagnosis]) -> set[str]:
     """The bugs of the first alternative of each finding."""
-    return {name for finding in findings for name in finding.alternatives[0]}
+    certain = [finding.alternatives[0] for finding in findings if finding.alternatives]
+    return {name for names in certain for name in names}
 
 
 def test_the_catalogue_is_large_and_covers_every_part():
@@ -123,7 +123,7 @@ def fit_together(pair: tuple[str, str]) -> bool:
 def test_pairs_are_told_as_the_pair_or_a_member_and_never_as_a_third(bench):
     exact = 0
     for pair in some_pairs(60, seed=60):
-        found = named(diagnose(bench.observations(pair), bench.live, seconds=math.inf))
+        found = named(diagnose(bench.observations(pair), bench.live))
         assert found <= set(pair), f"{pair} was told as {found}"
         exact += found == set(pair)
     assert exact >= 55
@@ -257,7 +257,7 @@ def test_hidden_tests_are_in_the_bench(bench):
 
 
 def test_nothing_is_diagnosed_where_all_passes(bench):
-    assert diagnose_outcomes([], bench.case_sets) == []
+    assert diagnose_outcomes([], bench.case_sets, []) == []
 
 
 class Stubbed:

@@ -49,6 +49,12 @@ def known_bugs() -> dict[str, KnownBug]:
 class StoredSignatures:
     """What single bugs do in the public tests; sets of bugs were not computed."""
 
+    def uses(self, part: int) -> frozenset[int]:
+        return frozenset(_parts()[part]["uses"]) if part in _parts() else frozenset()
+
+    def tests_of(self, part: int) -> frozenset[str]:
+        return frozenset(_parts()[part]["tests"]) if part in _parts() else frozenset()
+
     def bugs_of(self, part: int) -> tuple[str, ...]:
         return tuple(bug.name for bug in known_bugs().values() if bug.part == part)
 
@@ -62,6 +68,12 @@ class StoredSignatures:
         if len(failing) > 1:
             return UNKNOWN
         return as_seen(failing[0])
+
+
+@cache
+def _parts() -> dict[int, dict[str, list]]:
+    """Of each part with tests that are compared, those tests, and the parts that it uses."""
+    return {int(part): told for part, told in _content()["parts"].items()}
 
 
 def as_seen(stored: str | list[float]) -> Seen:

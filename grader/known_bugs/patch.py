@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -122,6 +123,7 @@ def _member(node: ast.AST, name: str, where: str) -> ast.AST:
     return found[0]
 
 
+@lru_cache(maxsize=64)  # a search for pairs puts hundreds of changes into the same few texts
 def _parsed(source: str, what: str) -> ast.Module:
     try:
         return ast.parse(source)
