@@ -43,7 +43,6 @@ from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
 from assignment.harness.student import Student
 
-from . import uses
 from .known_bugs import Bug, Conflict, Variant, all_bugs, bug_named, make_variant, noting_calls
 from .record import TestResult
 
@@ -66,12 +65,13 @@ def is_comparable(item: pytest.Item) -> bool:
 
 def replay(item: pytest.Item, variant: Variant, case_sets: dict[str, Cases]) -> Seen:
     """What a collected test sees of a variant of the solution."""
-    parameters = dict(item.callspec.params)
-    oracle = plugin.Oracle(case_sets[parameters.pop("oracle")])
+    arguments = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    if "oracle" in arguments:
+        arguments["oracle"] = plugin.Oracle(case_sets[arguments["oracle"]])
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            item.obj(student=Student(variant), oracle=oracle, **parameters)
+            item.obj(student=Student(variant), **arguments)
     except Mismatch as mismatch:
         return print_of(mismatch.got)
     except Exception:
@@ -103,15 +103,11 @@ class LiveSignatures:
     def bugs_of(self, part: int) -> tuple[str, ...]:
         return tuple(bug.name for bug in all_bugs() if bug.part == part)
 
-    def uses(self, part: int) -> frozenset[int]:
-        return uses.used_by(part)
+    def reaches(self, test: str) -> frozenset[int]:
+        return StoredSignatures().reaches(test)
 
     def tests_of(self, part: int) -> frozenset[str]:
-        return frozenset(
-            name
-            for name, item in self._items.items()
-            if grading_of(item).part == part and item.callspec.params["oracle"] == "public"
-        )
+        return StoredSignatures().tests_of(part)
 
     def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
         if self._stored is not None and len(bugs) == 1:
@@ -191,26 +187,35 @@ def diagnose_outcomes(
 # --- for the students' own runs ----------------------------------------------------------------
 
 
-def signature_table(tests: Iterable[str], live: Signatures) -> dict:
-    """What each public test sees of each bug, passes left out, and what is said of the bugs."""
+def signature_table(
+    items: Iterable[pytest.Item], case_sets: dict[str, Cases], live: Signatures
+) -> dict:
+    """What each public test sees of each bug, passes left out, and what is said of the bugs.
+
+    Args:
+        items: all public tests; of those that are not compared it holds what they reach.
+    """
+    items = list(items)
+    compared: dict[str, list[str]] = {}
     signatures: dict[str, dict[str, Seen]] = {}
-    for test in tests:
+    for item in filter(is_comparable, items):
+        test = test_name(item)
+        compared.setdefault(str(grading_of(item).part), []).append(test)
         seen = {bug.name: live.seen(test, (bug.name,)) for bug in all_bugs()}
         signatures[test] = {name: s for name, s in seen.items() if s != PASSED}
     return {
         "bugs": [_told(bug) for bug in all_bugs()],
-        "parts": _parts(live),
+        "compared": compared,
+        "reached": {test_name(item): reached_parts(item, case_sets) for item in items},
         "signatures": signatures,
     }
 
 
-def _parts(live: Signatures) -> dict[str, dict[str, list]]:
-    """Of each part with tests that are compared: the parts that it uses, and those tests."""
-    return {
-        str(part.number): {"uses": sorted(live.uses(part.number)), "tests": sorted(tests)}
-        for part in PARTS
-        if (tests := live.tests_of(part.number))
-    }
+def reached_parts(item: pytest.Item, case_sets: dict[str, Cases]) -> list[int]:
+    """The parts whose functions run when a test runs on the solution."""
+    with noting_calls() as called:
+        replay(item, variant_with(()), case_sets)
+    return [p.number for p in PARTS if called & {f"{p.module}.{name}" for name in p.functions}]
 
 
 def _told(bug: Bug) -> dict:
@@ -237,8 +242,8 @@ def stale(fresh: dict, path: Path = KNOWN_BUGS_FILE) -> list[str]:
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if json.loads(json.dumps(fresh["bugs"])) != stored.get("bugs"):
         return ["names and texts of the bugs"]
-    if fresh["parts"] != stored["parts"]:
-        return ["what the parts use, or their tests"]
+    if (fresh["compared"], fresh["reached"]) != (stored["compared"], stored["reached"]):
+        return ["the tests, and the parts that they reach"]
     theirs, ours = stored["signatures"], fresh["signatures"]
     found = sorted(theirs.keys() ^ ours.keys())
     for test in sorted(theirs.keys() & ours.keys()):
@@ -255,8 +260,8 @@ def main(arguments: list[str]) -> int:
     from .suite import collect_public
 
     items, case_sets = collect_public()
-    items = [item for item in items if is_comparable(item)]
-    table = signature_table(map(test_name, items), LiveSignatures(items, case_sets))
+    live = LiveSignatures(filter(is_comparable, items), case_sets)
+    table = signature_table(items, case_sets, live)
     if "--check" in arguments:
         if found := stale(table):
             n, first = len(found), ", ".join(found[:3])

@@ -46,11 +46,6 @@ class Observation:
     seen: Seen
 
     @property
-    def is_compared(self) -> bool:
-        """Whether known bugs give something to compare it with."""
-        return self.seen not in (NOT_COMPARED, UNREACHED)
-
-    @property
     def is_failure(self) -> bool:
         """Whether the code under test did something wrong."""
         return self.seen not in (PASSED, UNREACHED)
@@ -83,8 +78,8 @@ class Signatures(Protocol):
     def bugs_of(self, part: int) -> tuple[str, ...]:
         """Names of the known bugs of a part."""
 
-    def uses(self, part: int) -> frozenset[int]:
-        """The other parts whose functions a part calls, directly or not."""
+    def reaches(self, test: str) -> frozenset[int]:
+        """The parts whose functions run in a test of the solution; none where that is unknown."""
 
     def tests_of(self, part: int) -> frozenset[str]:
         """All tests of a part whose arrays are compared."""
@@ -171,7 +166,7 @@ class _Run:
             sets = _narrowed(sets, self.observations, part, found, self.signatures)
             n_tests = sum(isinstance(o.seen, tuple) for o in compared)
             error = max(_explains(compared, found + bugs, self.signatures) for bugs in sets)
-            not_run = tuple(p for p in sorted(self.signatures.uses(part)) if not self.is_whole(p))
+            not_run = tuple(p for p in sorted(self.uses(part)) if not self.is_whole(p))
             findings.append(Diagnosis(part, tuple(sets), n_tests, error, not_run=not_run))
             found += sets[0]
         return findings
@@ -185,12 +180,15 @@ class _Run:
         for part in self.parts:
             used = {
                 other
-                for other in self.signatures.uses(part)
-                if any(not self.may_come_from(part, o) for o in unexplained.get(other, ()))
+                for other in self.uses(part)
+                if any(
+                    part not in self.signatures.reaches(failure.test)
+                    for failure in unexplained.get(other, ())
+                )
             }
             wrong = any(isinstance(o.seen, tuple) for o in self.compared(part))
             if wrong and used and (part in named or unexplained[part]):
-                first[part] = tuple(sorted(p for p in used if not self.signatures.uses(p) & used))
+                first[part] = tuple(sorted(self.first_of(used)))
         return first
 
     def unexplained(self, part: int, found: tuple[str, ...]) -> list[Observation]:
@@ -198,17 +196,23 @@ class _Run:
         failures = [
             o for o in self.of_part(part) if o.is_failure and o.test not in self.right_alone
         ]
-        if any(o.is_compared for o in failures):
-            follows = _explains(self.compared(part), found, self.signatures) is not None
-            return [] if follows else failures
+        compared = self.compared(part)
+        if any(o in compared for o in failures):
+            return [] if _explains(compared, found, self.signatures) is not None else failures
         return failures
 
-    def may_come_from(self, part: int, failure: Observation) -> bool:
-        """Whether a bug of the part can fail this test, as one of Part 4 fails Part 5's decodes."""
-        return failure.is_compared and any(
-            self.signatures.seen(failure.test, (name,)) not in (PASSED, UNKNOWN)
-            for name in self.signatures.bugs_of(part)
-        )
+    def first_of(self, parts: Collection[int]) -> list[int]:
+        """Those that use none of the others, except where both use each other."""
+        return [
+            part
+            for part in parts
+            if all(part in self.uses(other) for other in self.uses(part) & set(parts))
+        ]
+
+    def uses(self, part: int) -> set[int]:
+        """The other parts that a part's tests reach: what is wrong there shows here too."""
+        tests = self.signatures.tests_of(part) | {o.test for o in self.of_part(part)}
+        return {p for test in tests for p in self.signatures.reaches(test)} - {part}
 
     def candidates(self, part: int) -> list[str]:
         """Known bugs that the part may have: they do nothing in tests that are right alone."""
@@ -239,7 +243,7 @@ class _Run:
         return [o for o in self.observations if o.part == part]
 
     def compared(self, part: int) -> list[Observation]:
-        return [o for o in self.of_part(part) if o.is_compared]
+        return _compared(self.of_part(part), self.signatures)
 
 
 def with_exact_errors(
@@ -251,9 +255,9 @@ def with_exact_errors(
         if not finding.alternatives:
             exact.append(finding)
             continue
-        of_part = [o for o in observations if o.part == finding.part and o.is_compared]
+        of_part = [o for o in observations if o.part == finding.part]
         found += finding.alternatives[0]
-        error = _explains(of_part, found, signatures)
+        error = _explains(_compared(of_part, signatures), found, signatures)
         exact.append(finding if error is None else replace(finding, error=error))
     return exact
 
@@ -278,6 +282,15 @@ def _explanations(
         if _explains(of_part, found + pair, counted) is not None:
             pairs.append(pair)
     return pairs
+
+
+def _compared(observations: Iterable[Observation], signatures: Signatures) -> list[Observation]:
+    """The observations of tests in which it is known what the known bugs do."""
+    return [
+        o
+        for o in observations
+        if o.seen not in (NOT_COMPARED, UNREACHED) and o.test in signatures.tests_of(o.part)
+    ]
 
 
 class _Counted:
@@ -326,7 +339,7 @@ def _narrowed(
 ) -> list[tuple[str, ...]]:
     """Of several that fit, those that fit the later parts too, as far as any of them does."""
     for later in sorted({o.part for o in observations if o.part > part}):
-        of_part = [o for o in observations if o.part == later and o.is_compared]
+        of_part = _compared([o for o in observations if o.part == later], signatures)
         fitting = [b for b in sets if _explains(of_part, found + b, signatures) is not None]
         sets = fitting or sets
     return sets

@@ -49,11 +49,12 @@ def known_bugs() -> dict[str, KnownBug]:
 class StoredSignatures:
     """What single bugs do in the public tests; sets of bugs were not computed."""
 
-    def uses(self, part: int) -> frozenset[int]:
-        return frozenset(_parts()[part]["uses"]) if part in _parts() else frozenset()
+    def reaches(self, test: str) -> frozenset[int]:
+        # A hidden test calls what its public twin does.
+        return frozenset(_content()["reached"].get(test.replace("[hidden", "[public"), ()))
 
     def tests_of(self, part: int) -> frozenset[str]:
-        return frozenset(_parts()[part]["tests"]) if part in _parts() else frozenset()
+        return _compared_tests().get(part, frozenset())
 
     def bugs_of(self, part: int) -> tuple[str, ...]:
         return tuple(bug.name for bug in known_bugs().values() if bug.part == part)
@@ -71,9 +72,8 @@ class StoredSignatures:
 
 
 @cache
-def _parts() -> dict[int, dict[str, list]]:
-    """Of each part with tests that are compared, those tests, and the parts that it uses."""
-    return {int(part): told for part, told in _content()["parts"].items()}
+def _compared_tests() -> dict[int, frozenset[str]]:
+    return {int(part): frozenset(tests) for part, tests in _content()["compared"].items()}
 
 
 def as_seen(stored: str | list[float]) -> Seen:
