@@ -39,6 +39,10 @@ def test_rope(student, oracle, dtype):
     got = student.apply_rope(case.x, case.positions, case.theta)
     what = tr("apply_rope at positions {positions}", positions=case.positions.tolist())
     check_array(got, case.expected, what, HEAD_AXES)
+    # As a decode step does it: one token, at a position of its own.
+    alone = student.apply_rope(case.x[..., -1:, :], case.positions[-1:], case.theta)
+    what = tr("apply_rope at position {n}", n=case.positions[-1])
+    check_array(alone, case.expected[..., -1:, :], what, HEAD_AXES)
 
 
 @graded("3.2", 1.5)
