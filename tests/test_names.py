@@ -18,6 +18,7 @@ from assignment.harness.diagnosis import (
 from assignment.harness.known_bugs import StoredSignatures
 from benchmarks.names import EARLY_PARTS, WAYS, Desk, Trial, perturbed, trials
 from grader.known_bugs import all_bugs, bug_named
+from grader.known_bugs.patch import WHOLE_MODULE, Change
 from grader.suite import Suite
 
 pytestmark = pytest.mark.xdist_group("names")
@@ -151,6 +152,25 @@ def test_a_perturbed_bug_is_wrong_in_its_own_way(desk):
     tried = [desk.at_home((perturbed(bug, way),)) for way in WAYS]
     assert all(3 in outcome.failing_parts for outcome in tried)
     assert all(bug.name not in outcome.names for outcome in tried)
+
+
+def test_angles_kept_by_length_alone_accuse_no_other_part(desk):
+    """rotary-embedding-torch#11: what it computes depends on the calls before."""
+    line = "    angles = positions[..., None] * rope_frequencies(x.shape[-1], theta)\n"
+    key = "(positions.shape, x.shape[-1], theta)"
+    kept = f"    angles = _kept.setdefault({key}, {line.strip().removeprefix('angles = ')})\n"
+    changes = (
+        Change(
+            where=WHOLE_MODULE, old="import numpy as np\n", new="import numpy as np\n_kept = {}\n"
+        ),
+        Change(where="apply_rope", old=line, new=kept),
+    )
+    bug = bug_named("rope-positions-from-first").model_copy(
+        update={"name": "angles kept by length", "change": changes}
+    )
+    outcome = desk.graded((bug,))
+    assert {3, 4, 6} <= outcome.failing_parts
+    assert outcome.names == set()
 
 
 def named(findings) -> set[str]:
