@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from . import told
-from .diagnosis import Observation, diagnose, print_of
+from .diagnosis import (
+    NOT_COMPARED,
+    UNREACHED,
+    Diagnosis,
+    Observation,
+    Seen,
+    diagnose,
+    print_of,
+)
 from .known_bugs import StoredSignatures
 from .outcome import FAILED, NOT_STARTED, OUTCOME, PASSED, WAITING, Outcome
 from .parts import PART_BY_NUMBER
@@ -119,26 +127,28 @@ class Report:
 
     def _write_diagnoses(self) -> None:
         """Which known bug computes the same, for each part that has wrong arrays."""
-        observations = [
-            Observation(
-                o.test.rpartition("/")[2],
-                o.grading.part,
-                PASSED if o.state == PASSED else print_of(o.got),
-            )
-            for o in self._outcomes
-            if o.state in (PASSED, FAILED) and "[public" in o.test
-        ]
-        findings = {found.part: found for found in diagnose(observations, StoredSignatures())}
-        wrong = {o.part for o in observations if isinstance(o.seen, tuple)}
-        for part in sorted(wrong)[:1] if not findings else sorted(findings):
-            if part not in findings:
-                self._line(f"\n{told.no_match(part)}")
-                continue
-            name = findings[part].alternatives[0][0]
-            self._line(f"\n{told.fact(findings[part])}", bold=True)
-            for line in wrap(told.explanation(name), 96):
-                self._line(f"    {line}")
-            self._line(tr("    hints: pytest assignment/ --hint {name}", name=name))
+        signatures = StoredSignatures()
+        observations = [_observation(outcome, signatures) for outcome in self._outcomes]
+        findings = diagnose(observations, signatures)
+        waiting = {finding.part for finding in findings if finding.mend_first}
+        wrong = {o.part for o in observations if isinstance(o.seen, tuple)} - waiting
+        if wrong and not any(not finding.mend_first for finding in findings):
+            self._line(f"\n{told.no_match(min(wrong))}")
+        for finding in findings:
+            if not finding.mend_first:
+                self._write_finding(finding)
+        for first in dict.fromkeys(f.mend_first for f in findings if f.mend_first):
+            parts = [finding.part for finding in findings if finding.mend_first == first]
+            self._line(f"\n{told.mend_first(parts, first)}", bold=True)
+
+    def _write_finding(self, finding: Diagnosis) -> None:
+        self._line(f"\n{told.fact(finding)}", bold=True)
+        if not finding.alternatives:
+            return
+        name = finding.alternatives[0][0]
+        for line in wrap(told.explanation(name), 96):
+            self._line(f"    {line}")
+        self._line(tr("    hints: pytest assignment/ --hint {name}", name=name))
 
     def _write_failures(self) -> None:
         held = self._hanging()
@@ -208,6 +218,17 @@ class Report:
 
     def _line(self, text: str, **style: bool) -> None:
         self._terminal.write_line(text, **style)
+
+
+def _observation(outcome: Outcome, signatures: StoredSignatures) -> Observation:
+    test, part = outcome.test.rpartition("/")[2], outcome.grading.part
+    return Observation(test, part, _seen(outcome, test in signatures.tests_of(part)))
+
+
+def _seen(outcome: Outcome, is_compared: bool) -> Seen:
+    if outcome.state == FAILED:
+        return print_of(outcome.got) if is_compared else NOT_COMPARED
+    return PASSED if outcome.state == PASSED else UNREACHED
 
 
 def _state_of_part(outcomes: list[Outcome]) -> str:

@@ -218,7 +218,7 @@ def run_suite(
             sandbox.tier,
             time.monotonic() - started,
             remote.output_tail(),
-            _diagnosed(session),
+            _diagnosed(session, tests),
             *texts,
         )
 
@@ -241,7 +241,7 @@ def _texts(suite: Suite, remote: RemoteStudent, results: list[TestResult]) -> tu
     return text.of(remote, model.config, params), text.expected
 
 
-def _diagnosed(session: GradingSession) -> tuple[DiagnosisRecord, ...]:
+def _diagnosed(session: GradingSession, results: list[TestResult]) -> tuple[DiagnosisRecord, ...]:
     """What the failures on the public cases equal."""
     outcomes = [
         (item, outcome)
@@ -254,9 +254,10 @@ def _diagnosed(session: GradingSession) -> tuple[DiagnosisRecord, ...]:
             bugs=found.alternatives,
             n_tests=found.n_tests,
             error=found.error,
+            mend_first=found.mend_first,
             fact=told.fact(found),
         )
-        for found in diagnose_outcomes(outcomes, {"public": load_cases()})
+        for found in diagnose_outcomes(outcomes, {"public": load_cases()}, results)
     )
 
 

@@ -186,7 +186,9 @@ def fact(found: DiagnosisRecord) -> str:
     """
     if not all(name in known_bugs() for names in found.bugs for name in names):
         return found.fact
-    return told.fact(Diagnosis(found.part, found.bugs, found.n_tests, found.error))
+    return told.fact(
+        Diagnosis(found.part, found.bugs, found.n_tests, found.error, found.mend_first)
+    )
 
 
 def _print_part(part: PartPoints, console: Console) -> None:

@@ -391,8 +391,9 @@ def _first_problem(result: SubmissionResult) -> str:
     if result.state in ("missing", "error"):
         return result.reason
     failing = [test for test in result.tests if test.state != "passed"]
-    if result.diagnoses:
-        return result.diagnoses[0].fact
+    named = [found.fact for found in result.diagnoses if found.bugs]
+    if named:
+        return named[0]
     # What the student did wrong says more than what was never begun.
     failing.sort(key=lambda test: test.state in ("not_started", "waiting"))
     if not failing:
