@@ -10,7 +10,6 @@ from .harness.plugin import (
     pytest_ignore_collect,
     pytest_runtest_makereport,
     pytest_runtest_setup,
-    pytest_sessionfinish,
     student,
 )
-from .harness.torch_part import pytest_collection_finish, pytest_terminal_summary
+from .harness.torch_part import pytest_terminal_summary

@@ -108,8 +108,9 @@ from pathlib import Path
 
 sys.path[:0] = [{root!r}, {fakes!r}]
 import fake_suite
-from grader import cli, pool
-from grader import run as grader_run
+from grader import grade_class as grader_run
+from grader.cli import main as cli
+from grader.running import pool
 
 def grading(out, course, secret, sandbox, regrade, real_model):
     suite = fake_suite.Suite({scratch!r})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
 from . import told
+from .at_home import AtHome
 from .diagnosis import (
     NOT_COMPARED,
     UNREACHED,
@@ -17,7 +19,7 @@ from .diagnosis import (
     print_of,
 )
 from .known_bugs import StoredSignatures
-from .outcome import FAILED, NOT_STARTED, OUTCOME, PASSED, WAITING, Outcome
+from .outcome import FAILED, NOT_STARTED, PASSED, WAITING, Outcome
 from .parts import PART_BY_NUMBER
 from .points import Ran, hanging
 from .words import pad, spoken, tr, tr_n, width, wrap
@@ -30,15 +32,16 @@ BAR_WIDTH = 12
 class Report:
     """Replaces pytest's dots and tracebacks, unless `-v` asks for those."""
 
-    def __init__(self, config: pytest.Config, package: str) -> None:
+    def __init__(self, config: pytest.Config, package: str, home: AtHome) -> None:
+        self._config = config
         self._terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._package = package
-        self._outcomes: list[Outcome] = []
+        self._home = home
         self._finished_part: int | None = None
-        self._begun = False
+        self._written: set[int] = set()
 
     @classmethod
-    def install(cls, config: pytest.Config, package: str) -> None:
+    def install(cls, config: pytest.Config, package: str, home: AtHome) -> None:
         """Take over the terminal of a student's run."""
         if config.option.verbose > 0 or config.option.collectonly:
             return
@@ -46,23 +49,26 @@ class Report:
             return
         config.option.verbose = -2
         config.option.tbstyle = "no"
-        config.option.reportchars = ""
-        config.option.no_summary = True
-        config.pluginmanager.register(cls(config, package), "homework-report")
+        terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
+        # Not option.no_summary: before pytest 9.2 that leaves out our own summary too.
+        terminal.reportchars = ""
+        terminal._show_progress_info = False  # pytest 8.1 and 8.2 would end the table with [100%]
+        config.pluginmanager.register(cls(config, package, home), "homework-report")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
         category = report.outcome if report.when == "call" or not report.passed else ""
         return category, "", ""
 
+    @property
+    def _outcomes(self) -> list[Outcome]:
+        return self._home.outcomes
+
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        outcome = item.stash.get(OUTCOME, None)
-        if outcome is None:
-            return
-        self._outcomes.append(outcome)
-        if nextitem is None or _part_of(nextitem) != outcome.grading.part:
-            self._finished_part = outcome.grading.part
+        part = _part_of(item)
+        if nextitem is None or _part_of(nextitem) != part:
+            self._finished_part = part
 
     def pytest_runtest_logfinish(self) -> None:
         """Write here, where pytest captures no output."""
@@ -72,24 +78,38 @@ class Report:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self) -> None:
-        if not self._outcomes:
+        if not self._outcomes and not self._home.n_left:
             self._line(tr("\nNo test was selected. Try: pytest assignment/ -k part4, or -k rope"))
             return
+        # Those of a run that was stopped, or that had several processes.
+        parts = dict.fromkeys(o.grading.part for o in self._outcomes)
+        if late := [part for part in parts if part not in self._written]:
+            for part in late:
+                self._write_part(part, whole=not self._home.n_left)
+            self._line("")
         earned = self._earned(self._outcomes)
         total = sum(o.grading.points for o in self._outcomes)
         margin = " " * (width(tr("Part {part}", part=1)) + 2)
         line = f"{margin}{pad(tr('Total'), 33)}{earned:>{BAR_WIDTH + 6}g} / {total:g}"
         self._line(line, bold=True)
+        if self._home.n_left:
+            self._line(
+                tr(
+                    "\nStopped early: {n} tests have not run, and the table holds those that have",
+                    n=self._home.n_left,
+                )
+            )
         self._write_diagnoses()
         self._write_failures()
         self._write_remarks()
         self._write_next_step()
 
-    def _write_part(self, number: int) -> None:
-        if not self._begun:
+    def _write_part(self, number: int, whole: bool = True) -> None:
+        """`whole`: all of its tests have run."""
+        if not self._written:
             title = tr("\nAttention and KV-cache decode ({package})\n", package=self._package)
             self._line(title, bold=True)
-        self._begun = True
+        self._written.add(number)
         outcomes = [o for o in self._outcomes if o.grading.part == number]
         earned = self._earned(outcomes)
         total = sum(o.grading.points for o in outcomes)
@@ -100,7 +120,8 @@ class Report:
         colour = {"green": True} if done else {"red": True} if failed else {"yellow": True}
         title = f"{tr('Part {part}', part=number)}  {spoken(PART_BY_NUMBER[number].title)}"
         title = pad(title, width(tr("Part {part}", part=1)) + 34)  # one column for parts 1 and 11
-        self._line(f"{title} {bar} {earned:>4g} / {total:<4g} {self._state_of(outcomes)}", **colour)
+        state = self._state_of(outcomes, whole)
+        self._line(f"{title} {bar} {earned:>4g} / {total:<4g} {state}", **colour)
 
     def _hanging(self) -> dict[str, Outcome]:
         """Tests that pay nothing until another is right, by id, and that other one."""
@@ -113,8 +134,9 @@ class Report:
         hanging_ = self._hanging()
         return sum(o.points for o in outcomes if o.test not in hanging_)
 
-    def _state_of(self, outcomes: list[Outcome]) -> str:
-        state = _state_of_part(outcomes)
+    def _state_of(self, outcomes: list[Outcome], whole: bool) -> str:
+        done = all(o.state == PASSED for o in outcomes)
+        state = tr("right so far") if done and not whole else _state_of_part(outcomes)
         held = self._hanging()
         waiting = [o for o in outcomes if o.state == PASSED and o.test in held]
         if not waiting:
@@ -171,8 +193,12 @@ class Report:
                         points=points,
                     )
                 )
-            test = outcome.test.partition("[")[0]
-            self._line(tr("    run it alone: pytest {test}", test=test))
+            self._write_arrays(outcome)
+            if outcome.printed:
+                self._line(tr("    it printed:"))
+                for line in outcome.printed.splitlines():
+                    self._line(f"    | {line}")
+            self._line(tr("    run it alone: pytest {test}", test=self._from_here(outcome.test)))
         rest = [o for o in failures if o not in shown]
         if rest:
             self._line(tr("\nand {n} more, to look at after these:", n=len(rest)))
@@ -203,6 +229,21 @@ class Report:
             )
             for line in words.splitlines():
                 self._line(f"    {line}")
+
+    def _write_arrays(self, outcome: Outcome) -> None:
+        """Small arrays whole, wrong entries with a star and in red."""
+        for cells in outcome.side_by_side.lines() if outcome.side_by_side else []:
+            self._terminal.write("   ")
+            for cell in cells:
+                self._terminal.write(cell.text, red=cell.wrong)
+            self._line("")
+
+    def _from_here(self, test: str) -> str:
+        """A test's function by a path from where pytest was called."""
+        file, _, name = test.partition("[")[0].partition("::")
+        path = self._config.rootpath / file
+        here = self._config.invocation_params.dir
+        return f"{os.path.relpath(path, here) if path.drive == here.drive else path}::{name}"
 
     def _write_next_step(self) -> None:
         todo = next((o for o in self._outcomes if o.state == NOT_STARTED), None)
