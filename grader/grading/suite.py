@@ -208,7 +208,6 @@ def run_suite(
         tests = second_run.with_trusted_parts(
             with_twin_rule(session.results),
             partial(_run_again, suite, sandbox, prepared, limits, slot),
-            prepared,
             limits.total_seconds - seconds_used,
         )
         tests = with_needs(tests, session.items)
@@ -280,8 +279,8 @@ def _run_again(
     part: int,
     wanted: set[str],
     seconds: float,
-) -> tuple[list[TestResult], second_run.Errors, float]:
-    """Some tests of one part with trusted versions of all others (see carry.RunAgain)."""
+) -> tuple[list[TestResult], float]:
+    """Some tests of one part with trusted versions of all others (see second_run.RunAgain)."""
     with RemoteStudent(
         sandbox,
         prepared,
@@ -293,7 +292,7 @@ def _run_again(
     ) as remote:
         session = TrustedSession(suite, RemoteBackend(remote), wanted)
         _run_to_end(session)
-        return with_twin_rule(session.results), session.errors, remote.seconds_used
+        return with_twin_rule(session.results), remote.seconds_used
 
 
 def with_twin_rule(results: list[TestResult]) -> list[TestResult]:
@@ -475,12 +474,11 @@ class GradingSession:
 
 
 class TrustedSession(GradingSession):
-    """Runs the `wanted` tests only, and keeps what they raised."""
+    """Runs the `wanted` tests only."""
 
     def __init__(self, suite: Suite, backend: RemoteBackend, wanted: set[str]) -> None:
         super().__init__(suite, backend)
         self.wanted = wanted
-        self.errors: second_run.Errors = {}
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Importing and reading all test files takes as long as many a part's tests."""
@@ -490,14 +488,6 @@ class TrustedSession(GradingSession):
 
     def _wanted(self, item: pytest.Function) -> bool:
         return test_name(item) in self.wanted and super()._wanted(item)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Function, call: pytest.CallInfo
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        if call.excinfo is not None:
-            self.errors[test_name(item)] = call.excinfo.value
-        return (yield from super().pytest_runtest_makereport(item, call))
 
 
 OUT_OF_BUDGET = pytest.StashKey[bool]()
