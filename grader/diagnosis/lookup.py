@@ -142,9 +142,14 @@ def observation_of(item: pytest.Function, outcome: Outcome) -> Observation:
 
 
 def _not_compared(test: TestResult) -> Observation:
-    """What a test that draws its own examples, or a hidden one, says of its part."""
-    failed = NOT_COMPARED if test.state in ("failed", "out_of_time") else UNREACHED
-    return Observation(test.id, test.part, PASSED if test.state == "passed" else failed)
+    """What a test says of its part that draws its own examples, is hidden, or met a stub.
+
+    One that passed with trusted versions of other parts only was not reached in the student's own.
+    """
+    seen = NOT_COMPARED if test.state in ("failed", "out_of_time") else UNREACHED
+    if test.state == "passed" and not test.with_trusted_parts:
+        seen = PASSED
+    return Observation(test.id, test.part, seen)
 
 
 def diagnose_outcomes(
@@ -165,7 +170,7 @@ def diagnose_outcomes(
     tried = [(i, o) for i, o in pairs if o.state in ("passed", "failed")]
     if all(outcome.state == "passed" for _, outcome in tried):
         return []
-    items = [item for item, _ in tried]
+    items = [item for item, _ in pairs]
     observations = [observation_of(item, outcome) for item, outcome in tried]
     compared = {observation.test for observation in observations}
     observations += [_not_compared(test) for test in results if test.id not in compared]
