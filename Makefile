@@ -3,23 +3,34 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench mutation names assignment site clean
+# Tests run in this many processes; those that share a graded class or a daemon stay in one.
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadgroup
+
+.PHONY: demo test quick check bench mutation names assignment site clean
 
 demo: $(VENV)/grader.installed
-	$(BIN)/python -m grader.demo
+	$(BIN)/python -m grader.cli.demo
 
 test: $(VENV)/test.installed
-	$(BIN)/python -m pytest
+	$(PYTEST) --durations=15
 
-lint: $(VENV)/test.installed
+# The cheap two thirds of the tests, in a minute and a half; what it leaves out: tests/conftest.py.
+quick: $(VENV)/test.installed
+	$(PYTEST) -m 'not slow'
+
+# A minute: style, types, and who may import whom.
+check: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # Some minutes: every decode loop side by side on this machine, see docs/fast-decode.md.
 bench: $(VENV)/test.installed
 	$(BIN)/python -m benchmarks.decode
 
-# Half an hour: the mutants of solution/ that the tests do not kill, see docs/mutation.md.
+# Three quarters of an hour: the mutants of solution/ that the tests do not kill, see docs/mutation.md.
 mutation: $(VENV)/test.installed
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.7'
 	$(BIN)/python benchmarks/mutation/run.py
@@ -30,10 +41,11 @@ names: $(VENV)/test.installed
 
 # After a change in solution/ or reference_model/: stubs, given files, golden data, figures.
 assignment: $(VENV)/grader.installed
-	$(BIN)/python -m grader.skeleton
-	$(BIN)/python -m grader.golden
-	$(BIN)/python -m grader.exercises
-	$(BIN)/python -m grader.figures
+	$(BIN)/python -m grader.authoring.skeleton
+	$(BIN)/python -m grader.authoring.golden
+	$(BIN)/python -m grader.authoring.exercises
+	$(BIN)/python -m grader.authoring.figures
+	$(BIN)/python -m grader.grading.signatures
 
 # The handouts and docs/ as pages to read, in build/site/: no server and no network needed.
 site: $(VENV)/site.installed

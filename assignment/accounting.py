@@ -1,3 +1,4 @@
+# Generated from solution/accounting.py by `make assignment`; a change belongs there.
 """Part 8: what a model holds, moves and computes (L2 §4, §5.5, §5.6, §6; D3 "多头").
 
 Counts are Python ints, exact to the last digit; a product (M, K) @ (K, N) takes 2MKN FLOPs.

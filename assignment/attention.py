@@ -1,3 +1,4 @@
+# Generated from solution/attention.py by `make assignment`; a change belongs there.
 """Parts 1 and 2: scaled dot-product attention, the causal mask and heads (L2 §2.2-2.6, D3)."""
 
 from __future__ import annotations

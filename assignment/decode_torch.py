@@ -1,3 +1,4 @@
+# Generated from solution/decode_torch.py by `make assignment`; a change belongs there.
 """Part 10: the fast decode loop in torch (L2 §4.5, §5.6). The handout is PART10.md.
 
 A decode step reads every weight and the cache once and computes little with them, so its time is
@@ -7,24 +8,16 @@ the waiting that a step does not need.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
-from torch import Tensor
+from torch import Tensor, cuda
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from .torch_model import (
-    TorchMLATransformer,
-    TorchTransformer,
-    read_config,
-    rms_norm,
-    wants_rows,
-)
-from .transformer import MLAConfig, ModelConfig
+from .torch_model import TorchTransformer, read_config
+from .transformer import ModelConfig
 
 
 class StaticCache:

@@ -1,3 +1,4 @@
+# Generated from solution/exercises.py by `make assignment`; a change belongs there.
 """Part 11: the exercises of both lectures with a number for an answer, one function each.
 
 A function returns its answer as a text with a unit, such as "1.50 GiB" or f"{n_bytes} B": written

@@ -1,3 +1,4 @@
+# Generated from reference_model/gguf_checkpoint.py by `make assignment`; a change belongs there.
 """Read a Llama checkpoint from a GGUF file into this project's names and (d_in, d_out) matrices.
 
 GGUF files of architecture `llama` already hold W_q and W_k permuted for RoPE on neighbouring

@@ -1,3 +1,4 @@
+# Generated from solution/gqa.py by `make assignment`; a change belongs there.
 """Part 5: grouped-query attention and mean pooling (Ainslie et al. 2023; L2 §6.1-6.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Generated from solution/kv_cache.py by `make assignment`; a change belongs there.
 """Part 4: the KV cache, prefill, decode and greedy generation (L2 §5; D3 "prefill 和 decode")."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Generated from solution/mla.py by `make assignment`; a change belongs there.
 """Part 6: multi-head latent attention, naive and absorbed (DeepSeek-V3 §2.1.1; L2 §6.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Generated from solution/rope.py by `make assignment`; a change belongs there.
 """Part 3: rotary position embedding (Su et al. 2021; L2 §2.7)."""
 
 from __future__ import annotations

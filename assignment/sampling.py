@@ -1,3 +1,4 @@
+# Generated from solution/sampling.py by `make assignment`; a change belongs there.
 """Part 7: temperature, top-k and top-p (D3 "语言模型只做一件事"; L2 §3.3)."""
 
 from __future__ import annotations

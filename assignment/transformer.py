@@ -1,3 +1,4 @@
+# Generated from solution/transformer.py by `make assignment`; a change belongs there.
 """GIVEN: the model around your attention. Nothing to fill in, worth reading (L2 §3, §4).
 
 A decoder layer is

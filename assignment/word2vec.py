@@ -1,3 +1,4 @@
+# Generated from solution/word2vec.py by `make assignment`; a change belongs there.
 """Part 9: word vectors by skip-gram with negative sampling (L2 §1).
 
 A word has two vectors: a row of `inputs`, v, when it is the center, and a row of `outputs`, u, when

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from assignment.harness.parts import STUDENT_MODULES  # noqa: E402
-from grader.seeds import load_secret  # noqa: E402
+from grader.base.seeds import load_secret  # noqa: E402
 
 MODULES = STUDENT_MODULES
 

@@ -45,18 +45,22 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True)
 class StubSuite:
-    """Stands for grader.suite.Suite; `hash` decides the points, as another suite would."""
+    """Stands for grader.grading.suite.Suite; `hash` decides the points, as another suite would."""
 
     hash: str
     blank_tests: tuple = ()
+    real_model: None = None
+
+    def hash_now(self, secret: bytes) -> str:
+        return self.hash
 
     def close(self) -> None:
         pass
 
 
 def stub_run(suite: StubSuite, prepared: Path, sandbox: str, limits: object, slot: int):
-    """Stands for grader.suite.run_suite: points that depend on the work and on the suite."""
-    from grader.record import TestResult
+    """Stands for grading.suite.run_suite: points that depend on the work and on the suite."""
+    from grader.results.record import TestResult
 
     work = (prepared / "assignment" / "attention.py").read_bytes()
     dice = sha256(suite.hash.encode() + work).digest()
@@ -76,15 +80,24 @@ def stub_run(suite: StubSuite, prepared: Path, sandbox: str, limits: object, slo
         for number in range(9)
     ]
     time.sleep(dice[-1] / 255 * 0.03)
-    return SimpleNamespace(tests=tests, tier="stand-in", seconds=0.0, worker_notes="")
+    return SimpleNamespace(
+        tests=tests,
+        sandbox="portable",
+        tier="stand-in",
+        worker_notes="",
+        diagnoses=(),
+        generated_text="",
+        expected_text="",
+    )
 
 
 def grade_with_stub() -> None:
     """The `grader` command with the stand-in; runs in a process of its own."""
     import functools
 
-    from grader import cli, pool
-    from grader import run as grader_run
+    from grader import grade_class as grader_run
+    from grader.cli import main as cli
+    from grader.running import pool
 
     package = Path(os.environ[SUITE_VARIABLE]).parent / "package"
     suite = StubSuite(Path(os.environ[SUITE_VARIABLE]).name)
@@ -97,7 +110,7 @@ def grade_with_stub() -> None:
     grader_run._grading = grading
     grader_run._require_sandbox = lambda name, *rest: "stand-in"
     grader_run.grade_all = functools.partial(
-        grader_run.grade_all, preload=("grader.pool", "kill_grader")
+        grader_run.grade_all, preload=("grader.running.pool", "kill_grader")
     )
     cli.main()
 
@@ -283,14 +296,14 @@ def descendants() -> list[int]:
 
 
 def unreadable_records(out: Path) -> list[str]:
-    from grader.record import read_record
+    from grader.results.record import read_record
 
     return [name for name in written(out) if read_record(out, Path(name).stem)[0] is None]
 
 
 def contents(out: Path) -> dict[str, list[dict]]:
     """Of each student the records, oldest first, without times."""
-    from grader.history import earlier_records, without_times
+    from grader.results.history import earlier_records, without_times
 
     students = {path.stem for path in out.glob("*.json")}
     students |= {path.name for path in (out / "history").glob("*")}
@@ -331,7 +344,7 @@ def problems(peaceful: Grader, disturbed: Grader) -> list[str]:
 
 
 def changed(out: Path) -> list[tuple]:
-    from grader.changes import read_changes
+    from grader.results.changes import read_changes
 
     rows = read_changes(out)
     return sorted((c.student, c.old.total if c.old else None, c.new.total, c.why) for c in rows)

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from report_support import dump_dom, make_class
 
-from grader.policy_file import Policy
-from grader.report.site import build_report
+from grader.grades.policy_file import Policy
+from grader.reports.pages.site import build_report
 
 
 def main() -> None:

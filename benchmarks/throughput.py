@@ -133,7 +133,7 @@ WAYS: dict[str, Callable[[ClassToGrade], Measured | str]] = {
 def run_in_process(size: int) -> None:
     """Print the seconds of `size` runs of the whole suite on the package `solution`."""
     from assignment.harness.student import LocalBackend
-    from grader.suite import GradingSession, Suite, _run_to_end
+    from grader.grading.suite import GradingSession, Suite, _run_to_end
 
     class Backend(LocalBackend):
         remote = SimpleNamespace(begin_test=lambda test: None)

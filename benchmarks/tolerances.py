@@ -28,9 +28,9 @@ sys.path.insert(0, str(ROOT))
 from assignment.harness import compare, plugin  # noqa: E402
 from assignment.harness.points import grading_of  # noqa: E402
 from assignment.harness.student import Student  # noqa: E402
-from grader.diagnosis import is_comparable, variant_with  # noqa: E402
+from grader.diagnosis.lookup import is_comparable, variant_with  # noqa: E402
+from grader.grading.suite import Suite, collect_all  # noqa: E402
 from grader.known_bugs import all_bugs  # noqa: E402
-from grader.suite import Suite, collect_all  # noqa: E402
 
 
 class Meter:

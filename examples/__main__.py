@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from grader.errors import GraderError
-from grader.sample_class import write_class
+from grader.authoring.sample_class import write_class
+from grader.base.errors import GraderError
 
 
 def main(arguments: list[str]) -> int:

@@ -19,6 +19,6 @@ def _trust_only_our_folder() -> None:
 
 if __name__ == "__main__":
     _trust_only_our_folder()
-    from grader.cli import main
+    from grader.cli.main import main
 
     main()

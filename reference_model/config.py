@@ -152,11 +152,13 @@ def param_shapes(config: AnyConfig) -> dict[str, Shape]:
     """
     config = as_config(config)
     d, f, vocab = config.d_model, config.d_ff, config.vocab_size
-    attention = _mla_attention_shapes if isinstance(config, MLAConfig) else _gqa_attention_shapes
     shapes: dict[str, Shape] = {"embedding": (vocab, d)}
     for layer in range(config.n_layers):
         in_layer: dict[str, Shape] = {"attention_norm": (d,)}
-        in_layer |= attention(config)
+        if isinstance(config, MLAConfig):
+            in_layer |= _mla_attention_shapes(config)
+        else:
+            in_layer |= _gqa_attention_shapes(config)
         in_layer |= {"mlp_norm": (d,), "w_gate": (d, f), "w_up": (d, f), "w_down": (f, d)}
         shapes |= {f"layers.{layer}.{name}": shape for name, shape in in_layer.items()}
     shapes["final_norm"] = (d,)
@@ -218,8 +220,12 @@ def _require_positive_integers(config: object, names: list[str]) -> None:
 def _require_positive_numbers(config: object, names: list[str]) -> None:
     for name in names:
         value = getattr(config, name)
-        if not isinstance(value, Real) or isinstance(value, bool) or not value > 0:
+        if not _is_positive_number(value):
             raise ValueError(f"{name} must be a positive number, not {value!r}")
+
+
+def _is_positive_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(value > 0)  # type: ignore[operator]
 
 
 def _require_even(config: object, name: str) -> None:
@@ -234,7 +240,7 @@ def _require_llama3_scaling(scaling: Mapping[str, Any]) -> None:
         raise ValueError(f"rope_scaling type {kind!r} is not supported; only 'llama3' is")
     for key in LLAMA3_SCALING_KEYS:
         value = scaling.get(key)
-        if not isinstance(value, Real) or isinstance(value, bool) or not value > 0:
+        if not _is_positive_number(value):
             raise ValueError(f"rope_scaling[{key!r}] must be a positive number, not {value!r}")
     if scaling["high_freq_factor"] <= scaling["low_freq_factor"]:
         raise ValueError("rope_scaling needs high_freq_factor greater than low_freq_factor")

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .shapes import Bool, Float64, Integer, Real
 
-def as_float64(x: ArrayLike) -> np.ndarray:
+
+def as_float64(x: ArrayLike) -> Float64[np.ndarray, "..."]:
     return np.asarray(x, dtype=np.float64)
 
 
-def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
+def softmax(x: Real[np.ndarray, "*shape"], axis: int = -1) -> Float64[np.ndarray, "*shape"]:
     """softmax(x)_i = exp(x_i) / sum_j exp(x_j) along `axis`; shape (...) -> (...). (D3, logits)
 
     Entries of -inf get weight 0. A slice of nothing but -inf has no softmax: ValueError.
@@ -31,7 +33,11 @@ def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
     return powers / np.sum(powers, axis=axis, keepdims=True)
 
 
-def attention_weights(q: ArrayLike, k: ArrayLike, mask: ArrayLike | None = None) -> np.ndarray:
+def attention_weights(
+    q: Real[np.ndarray, "*batch T d_h"],
+    k: Real[np.ndarray, "*batch S d_h"],
+    mask: Bool[np.ndarray, "... #T #S"] | None = None,
+) -> Float64[np.ndarray, "*batch T S"]:
     """softmax(q k^T / sqrt(d_h)), masked: q (...,T,d_h), k (...,S,d_h) -> (...,T,S). (L2 §2.3-2.5)
 
     A query that may attend to no key at all has no weights: ValueError.
@@ -44,7 +50,9 @@ def attention_weights(q: ArrayLike, k: ArrayLike, mask: ArrayLike | None = None)
     return softmax(masked(scores, mask), axis=-1)
 
 
-def masked(scores: np.ndarray, mask: ArrayLike | None) -> np.ndarray:
+def masked(
+    scores: Float64[np.ndarray, "*batch T S"], mask: Bool[np.ndarray, "... #T #S"] | None
+) -> Float64[np.ndarray, "*batch T S"]:
     """`scores` with -inf wherever the boolean `mask` says False."""
     if mask is None:
         return scores
@@ -55,8 +63,11 @@ def masked(scores: np.ndarray, mask: ArrayLike | None) -> np.ndarray:
 
 
 def attention(
-    q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None
-) -> np.ndarray:
+    q: Real[np.ndarray, "*batch T d_h"],
+    k: Real[np.ndarray, "*batch S d_h"],
+    v: Real[np.ndarray, "*batch S d_v"],
+    mask: Bool[np.ndarray, "... #T #S"] | None = None,
+) -> Float64[np.ndarray, "*batch T d_v"]:
     """Scaled dot-product attention softmax(q k^T / sqrt(d_h)) v. (Vaswani et al. §3.2.1, L2 §2.3)
 
     q (...,T,d_h), k (...,S,d_h), v (...,S,d_v), mask broadcastable to (...,T,S) -> (...,T,d_v).
@@ -64,7 +75,7 @@ def attention(
     return np.einsum("...ts,...sv->...tv", attention_weights(q, k, mask), as_float64(v))
 
 
-def causal_mask(query_len: int, key_len: int) -> np.ndarray:
+def causal_mask(query_len: int, key_len: int) -> Bool[np.ndarray, "{query_len} {key_len}"]:
     """Boolean (T,S): the T queries are the LAST T of S positions and see no later one. (L2 §2.5)"""
     if query_len > key_len:
         raise ValueError(f"{query_len} queries cannot be the last of only {key_len} positions")
@@ -76,7 +87,9 @@ def causal_mask(query_len: int, key_len: int) -> np.ndarray:
     return mask
 
 
-def split_heads(x: ArrayLike, n_heads: int) -> np.ndarray:
+def split_heads(
+    x: Real[np.ndarray, "B T width"], n_heads: int
+) -> Float64[np.ndarray, "B {n_heads} T {x.shape[-1]//n_heads}"]:
     """(B,T,H*d_h) -> (B,H,T,d_h): head h owns columns h*d_h up to (h+1)*d_h. (L2 §2.6, D3)"""
     x = as_float64(x)
     width = x.shape[-1]
@@ -87,15 +100,20 @@ def split_heads(x: ArrayLike, n_heads: int) -> np.ndarray:
     return np.stack(heads, axis=1)
 
 
-def merge_heads(x: ArrayLike) -> np.ndarray:
+def merge_heads(x: Real[np.ndarray, "B H T d_h"]) -> Float64[np.ndarray, "B T H*d_h"]:
     """(B,H,T,d_h) -> (B,T,H*d_h): the heads side by side, in order."""
     x = as_float64(x)
     return np.concatenate([x[:, h] for h in range(x.shape[1])], axis=-1)
 
 
 def multi_head_attention(
-    x: ArrayLike, w_q: ArrayLike, w_k: ArrayLike, w_v: ArrayLike, w_o: ArrayLike, n_heads: int
-) -> np.ndarray:
+    x: Real[np.ndarray, "B T d"],
+    w_q: Real[np.ndarray, "d q_width"],
+    w_k: Real[np.ndarray, "d q_width"],
+    w_v: Real[np.ndarray, "d v_width"],
+    w_o: Real[np.ndarray, "v_width d"],
+    n_heads: int,
+) -> Float64[np.ndarray, "B T d"]:
     """Causal multi-head self-attention without positions: x (B,T,d) -> (B,T,d). (L2 §2.6, D3)"""
     x = as_float64(x)
     q, k, v = (split_heads(x @ as_float64(w), n_heads) for w in (w_q, w_k, w_v))
@@ -104,8 +122,11 @@ def multi_head_attention(
 
 
 def grouped_query_attention(
-    q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None
-) -> np.ndarray:
+    q: Real[np.ndarray, "B H T d_h"],
+    k: Real[np.ndarray, "B G S d_h"],
+    v: Real[np.ndarray, "B G S d_v"],
+    mask: Bool[np.ndarray, "... #T #S"] | None = None,
+) -> Float64[np.ndarray, "B H T d_v"]:
     """Query head h reads key/value head h // R, R = H/G: q (B,H,T,d_h), k and v (B,G,S,.).
 
     mask broadcastable to (B,H,T,S). Returns (B,H,T,d_v). (Ainslie et al. §2.2, L2 §6.2)
@@ -126,7 +147,7 @@ def grouped_query_attention(
 
 
 def _mask_of_each_head(
-    mask: ArrayLike | None, scores_shape: tuple[int, ...]
+    mask: np.ndarray | None, scores_shape: tuple[int, ...]
 ) -> list[np.ndarray | None]:
     """A mask broadcastable to (B,H,T,S) -> for each head its mask (B,T,S)."""
     n_heads = scores_shape[1]
@@ -136,7 +157,9 @@ def _mask_of_each_head(
     return [full[:, head] for head in range(n_heads)]
 
 
-def mean_pool_kv_heads(w: ArrayLike, n_heads: int, n_kv_heads: int) -> np.ndarray:
+def mean_pool_kv_heads(
+    w: Real[np.ndarray, "d q_width"], n_heads: int, n_kv_heads: int
+) -> Float64[np.ndarray, "d {n_kv_heads*w.shape[1]//n_heads}"]:
     """(d, H*d_h) -> (d, G*d_h): group g is the mean of its R heads' columns. (L2 §6.3)"""
     w = as_float64(w)
     if n_heads % n_kv_heads or w.shape[1] % n_heads:
@@ -156,7 +179,7 @@ def mean_pool_kv_heads(w: ArrayLike, n_heads: int, n_kv_heads: int) -> np.ndarra
 
 def rope_frequencies(
     head_dim: int, theta: float = 10000.0, scaling: Mapping[str, Any] | None = None
-) -> np.ndarray:
+) -> Float64[np.ndarray, "{head_dim//2}"]:
     """theta_i = theta^(-2i/d_h) for each pair i, shape (d_h/2,). (RoFormer §3.2.2, L2 §2.7)
 
     `scaling` of type "llama3" divides the slow frequencies by a factor (Llama 3.1).
@@ -182,11 +205,11 @@ def _llama3_scaled(frequency: float, scaling: Mapping[str, Any]) -> float:
 
 
 def rope(
-    x: ArrayLike,
-    positions: ArrayLike,
+    x: Real[np.ndarray, "*batch T d_h"],
+    positions: Integer[np.ndarray, "T"] | Integer[np.ndarray, "B T"],
     theta: float = 10000.0,
     scaling: Mapping[str, Any] | None = None,
-) -> np.ndarray:
+) -> Float64[np.ndarray, "*batch T d_h"]:
     """Rotate pair i, entries (2i, 2i+1), at position m by the angle m*theta_i. (RoFormer, L2 §2.7)
 
     x (...,T,d_h); positions int (T,), or (B,T) when x is (B,...,T,d_h). Returns the shape of x.
@@ -202,7 +225,7 @@ def rope(
     return rotated
 
 
-def _checked_positions(x: np.ndarray, positions: ArrayLike) -> np.ndarray:
+def _checked_positions(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
     positions = np.asarray(positions)
     if not np.issubdtype(positions.dtype, np.integer):
         raise ValueError(f"positions are integers, not {positions.dtype}")
@@ -219,14 +242,14 @@ def _checked_positions(x: np.ndarray, positions: ArrayLike) -> np.ndarray:
 
 
 def mla_attention(
-    q_nope: ArrayLike,
-    q_rope: ArrayLike,
-    latent: ArrayLike,
-    k_rope: ArrayLike,
-    w_uk: ArrayLike,
-    w_uv: ArrayLike,
-    mask: ArrayLike | None = None,
-) -> np.ndarray:
+    q_nope: Real[np.ndarray, "B H T nope"],
+    q_rope: Real[np.ndarray, "B H T d_R"],
+    latent: Real[np.ndarray, "B S d_c"],
+    k_rope: Real[np.ndarray, "B S d_R"],
+    w_uk: Real[np.ndarray, "d_c H*nope"],
+    w_uv: Real[np.ndarray, "d_c v_width"],
+    mask: Bool[np.ndarray, "... #T #S"] | None = None,
+) -> Float64[np.ndarray, "B H T {w_uv.shape[1]//q_nope.shape[1]}"]:
     """Multi-head latent attention the plain way: expand the latent per head, then attend.
 
     q_nope (B,H,T,nope), q_rope (B,H,T,d_R) already rotated, latent (B,S,d_c) already normed,
@@ -248,20 +271,27 @@ def mla_attention(
     return np.stack(heads, axis=1)
 
 
-def rmsnorm(x: ArrayLike, weight: ArrayLike, eps: float) -> np.ndarray:
+def rmsnorm(
+    x: Real[np.ndarray, "*batch d"], weight: Real[np.ndarray, "d"], eps: float
+) -> Float64[np.ndarray, "*batch d"]:
     """x / sqrt(mean(x^2) + eps) * weight over the last axis; (...,d) -> (...,d). (L2 §3.2)"""
     x = as_float64(x)
     mean_square = np.mean(x * x, axis=-1, keepdims=True)
     return x / np.sqrt(mean_square + eps) * as_float64(weight)
 
 
-def silu(x: ArrayLike) -> np.ndarray:
+def silu(x: Real[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
     """x * sigmoid(x), elementwise; the sigmoid by tanh, which cannot overflow."""
     x = as_float64(x)
     return x * (1 + np.tanh(x / 2)) / 2
 
 
-def swiglu(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, w_down: ArrayLike) -> np.ndarray:
+def swiglu(
+    x: Real[np.ndarray, "*batch d"],
+    w_gate: Real[np.ndarray, "d d_ff"],
+    w_up: Real[np.ndarray, "d d_ff"],
+    w_down: Real[np.ndarray, "d_ff d"],
+) -> Float64[np.ndarray, "*batch d"]:
     """(silu(x w_gate) * (x w_up)) w_down; (...,d) -> (...,d). (L2 §3.2)"""
     x = as_float64(x)
     gate, up = x @ as_float64(w_gate), x @ as_float64(w_up)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .config import AnyConfig, ModelConfig, Params, as_config, check_params
+from .config import AnyConfig, MLAConfig, ModelConfig, Params, as_config, check_params
 from .layers import (
     as_float64,
     causal_mask,
@@ -16,15 +15,16 @@ from .layers import (
     split_heads,
     swiglu,
 )
+from .shapes import Float64, Integer
 
 
 def llama_logits(
     config: AnyConfig,
     params: Params,
-    tokens: ArrayLike,
-    positions: ArrayLike | None = None,
+    tokens: Integer[np.ndarray, "B T"],
+    positions: Integer[np.ndarray, "T"] | Integer[np.ndarray, "B T"] | None = None,
     last_only: bool = False,
-) -> np.ndarray:
+) -> Float64[np.ndarray, "B #T V"]:
     """Logits of every position of whole sequences: tokens int (B,T) -> float64 (B,T,V).
 
     `positions` int (T,) or (B,T) feeds RoPE only (default 0..T-1); who may attend to whom follows
@@ -68,14 +68,16 @@ def layer_params(params: Params, layer: int) -> dict[str, np.ndarray]:
     }
 
 
-def output_logits(config: AnyConfig, params: Params, x: np.ndarray) -> np.ndarray:
+def output_logits(
+    config: ModelConfig | MLAConfig, params: Params, x: Float64[np.ndarray, "B T d"]
+) -> Float64[np.ndarray, "B T {config.vocab_size}"]:
     """Final norm, then lm_head, or the embedding's transpose when they are tied. (L2 §3.3)"""
     h = rmsnorm(x, params["final_norm"], config.norm_eps)
     lm_head = params["embedding"].T if config.tied else params["lm_head"]
     return h @ as_float64(lm_head)
 
 
-def checked_tokens(tokens: ArrayLike, vocab_size: int) -> np.ndarray:
+def checked_tokens(tokens: np.ndarray, vocab_size: int) -> Integer[np.ndarray, "B T"]:
     """`tokens` as an integer array (B,T), or a ValueError that says what is wrong with them."""
     tokens = np.asarray(tokens)
     if not np.issubdtype(tokens.dtype, np.integer):

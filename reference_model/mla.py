@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .config import AnyConfig, MLAConfig, Params, as_config, check_params
 from .layers import (
@@ -20,15 +19,16 @@ from .layers import (
     swiglu,
 )
 from .llama import checked_tokens, layer_params, output_logits
+from .shapes import Float64, Integer
 
 
 def mla_logits(
     config: AnyConfig,
     params: Params,
-    tokens: ArrayLike,
-    positions: ArrayLike | None = None,
+    tokens: Integer[np.ndarray, "B T"],
+    positions: Integer[np.ndarray, "T"] | Integer[np.ndarray, "B T"] | None = None,
     last_only: bool = False,
-) -> np.ndarray:
+) -> Float64[np.ndarray, "B #T V"]:
     """Logits of every position of whole sequences: tokens int (B,T) -> float64 (B,T,V).
 
     `positions` and `last_only` are those of `llama_logits`, and so are the errors.
@@ -59,8 +59,8 @@ def mla_logits(
 
 
 def _queries(
-    config: MLAConfig, weights: Params, h: np.ndarray, positions: ArrayLike
-) -> tuple[np.ndarray, np.ndarray]:
+    config: MLAConfig, weights: Params, h: Float64[np.ndarray, "B T d"], positions: np.ndarray
+) -> tuple[Float64[np.ndarray, "B H T nope"], Float64[np.ndarray, "B H T d_R"]]:
     """h (B,T,d) -> q_nope (B,H,T,nope) and the rotated q_rope (B,H,T,d_R)."""
     if config.query_latent_dim is None:
         q = h @ weights["w_q"]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .config import AnyConfig, MLAConfig, Params, as_config
 from .llama import llama_logits
 from .mla import mla_logits
+from .shapes import Float64, Integer
 
 
 def decode_trace(
-    config: AnyConfig, params: Params, prompt: ArrayLike, continuation: ArrayLike
-) -> np.ndarray:
+    config: AnyConfig,
+    params: Params,
+    prompt: Integer[np.ndarray, "B T0"],
+    continuation: Integer[np.ndarray, "B n"],
+) -> Float64[np.ndarray, "n+1 B V"]:
     """The logits a decode loop must produce when it is fed `continuation` (teacher forcing).
 
     prompt int (B,T0), continuation int (B,n) -> float64 (n+1,B,V): entry 0 follows the prompt,
@@ -34,8 +37,8 @@ def decode_trace(
 
 
 def greedy_continuation(
-    config: AnyConfig, params: Params, prompt: ArrayLike, n_new: int
-) -> np.ndarray:
+    config: AnyConfig, params: Params, prompt: Integer[np.ndarray, "B T0"], n_new: int
+) -> Integer[np.ndarray, "B {n_new}"]:
     """The n likeliest tokens, one after another: prompt int (B,T0) -> int (B,n). (D3 greedy)"""
     tokens = np.asarray(prompt)
     for _ in range(n_new):
@@ -44,7 +47,9 @@ def greedy_continuation(
     return tokens[:, np.shape(prompt)[1] :]
 
 
-def next_logits(config: AnyConfig, params: Params, tokens: ArrayLike) -> np.ndarray:
+def next_logits(
+    config: AnyConfig, params: Params, tokens: Integer[np.ndarray, "B T"]
+) -> Float64[np.ndarray, "B V"]:
     """Logits (B,V) of the token after whole sequences int (B,T)."""
     forward = mla_logits if isinstance(as_config(config), MLAConfig) else llama_logits
     return forward(config, params, tokens, last_only=True)[:, 0]

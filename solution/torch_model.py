@@ -186,5 +186,8 @@ class TorchMLATransformer(TorchDecoder):
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight, over the last axis (L2 §3.2)."""
-    return F.rms_norm(x, weight.shape, weight, eps)
+    """x / sqrt(mean(x^2) + eps) * weight, over the last axis (L2 §3.2), in the weight's dtype.
+
+    x may be wider than that: a sum of many layers is better kept in float32.
+    """
+    return F.rms_norm(x, weight.shape, weight.to(x.dtype), eps).to(weight.dtype)

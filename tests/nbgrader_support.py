@@ -1,5 +1,7 @@
 """A course in nbgrader, its own commands, and students who hand in notebooks."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
@@ -9,13 +11,13 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from late import late
 
 from assignment.harness.parts import PARTS
 
 WHY = "nbgrader is not installed: pip install -e '.[grader,nbgrader]'"
-nbformat = pytest.importorskip("nbformat", reason=WHY)
-pytest.importorskip("nbgrader", reason=WHY)
+nbformat = late("nbformat", WHY)
+late("nbgrader", WHY)
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENT = "attention-and-kv-cache"

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from late import late
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-
-from transformers.models.deepseek_v3 import modeling_deepseek_v3  # noqa: E402
-from transformers.models.llama import modeling_llama  # noqa: E402
+torch, transformers = late("torch"), late("transformers")
+modeling_deepseek_v3 = late("transformers.models.deepseek_v3.modeling_deepseek_v3")
+modeling_llama = late("transformers.models.llama.modeling_llama")
 
 LLAMA_SIZES = {
     "vocab_size": 61,
@@ -85,7 +84,7 @@ def _built(monkeypatch: pytest.MonkeyPatch, kind: Any, config: Any, seed: int):
     config._attn_implementation = "sdpa"
     with monkeypatch.context() as patched:
         # The frequencies are made with dtype=torch.float, whatever the model's dtype.
-        patched.setattr(torch, "float", torch.float64)
+        patched.setattr("torch.float", torch.float64)
         model = kind(config).double().eval()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

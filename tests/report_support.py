@@ -12,7 +12,13 @@ import pytest
 
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS
-from grader.record import DiagnosisRecord, SubmissionResult, TestResult, make_result, write_record
+from grader.results.record import (
+    DiagnosisRecord,
+    SubmissionResult,
+    TestResult,
+    make_result,
+    write_record,
+)
 
 TITLES = ("The values are those of the reference", "Every shape works", "Inputs stay as they are")
 HIDDEN_SECRET = "a hidden message 4f7a"
@@ -28,6 +34,10 @@ def make_test(part: int, section: str, title: str, name: str, visibility: str, *
         values["points"] = 0.0
     return TestResult(
         id=f"test_part{part}.py::test_{name}[{visibility}-case]",
+        file=f"test_part{part}.py",
+        function=f"test_{name}",
+        case_set=visibility,
+        case="case",
         part=part,
         section=section,
         title=title,
@@ -47,6 +57,7 @@ def failed_decode(visibility: str = "public", message: str = "") -> dict:
         "tolerance": 1e-9,
         "first_bad_step": 1,
         "error_by_step": steps,
+        "where": "" if message else "first wrong at step 1, batch 0, token 0",
     }
 
 
@@ -58,6 +69,7 @@ def make_record(student: str, tests=(), **fields) -> SubmissionResult:
         "suite_hash": "1" * 16,
         "suite_version": "1",
         "state": "graded",
+        "sandbox": "bubblewrap",
         "sandbox_tier": "bubblewrap",
         "seconds": 4.0,
     }

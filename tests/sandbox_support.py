@@ -1,16 +1,18 @@
 """Tiny submissions for the tests of the sandboxes and of the remote student, and each tier."""
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
 
-from grader.remote import Limits, RemoteStudent
+from grader.running.slots import hold_slot
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import interpreter_view
 from grader.sandbox.portable import Portable
+from grader.sandbox.remote import Limits, RemoteStudent
 from grader.sandbox.runtime import runtime_for
 
 # `run` executes the text it is given and returns what that leaves in `answer`: a submission that
@@ -24,6 +26,10 @@ def run(source):
     exec(source, names)
     return names.get("answer")
 """
+
+# Held until this process ends: other tests and graders run beside it, each as users of its own.
+_held = contextlib.ExitStack()
+SLOT, OTHER_SLOT = (_held.enter_context(hold_slot(preferred)) for preferred in (500, 501))
 
 AS_ROOT = os.geteuid() == 0
 USER_NAMESPACE, NO_LANDLOCK = "bubblewrap in a user namespace", "portable without Landlock"
@@ -67,7 +73,7 @@ def write_submission(folder: Path, **modules: str) -> Path:
     return folder
 
 
-def start(folder: Path, sandbox, functions=("run",), slot=3, **limits) -> RemoteStudent:
+def start(folder: Path, sandbox, functions=("run",), slot=SLOT, **limits) -> RemoteStudent:
     """A student whose `functions` all live in attention.py."""
     return RemoteStudent(
         sandbox, folder, Limits(**limits), slot=slot, modules=dict.fromkeys(functions, "attention")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assignment.harness.parts import GIVEN_FILES, PARTS, STUDENT_MODULES
-from grader import golden, skeleton
+from grader.authoring import golden, skeleton
 
 ROOT = Path(__file__).parent.parent
 
@@ -74,6 +74,21 @@ def test_a_changed_stub_counts_as_stale(tmp_path, monkeypatch):
     assert skeleton.stale_files() == ["rope.py"]
 
 
+def test_a_generated_file_says_so_here_and_not_to_students():
+    line = skeleton.mark("rope.py")
+    assert "solution/rope.py" in line
+    stub = (skeleton.ASSIGNMENT / "rope.py").read_text(encoding="utf-8")
+    assert stub == line + skeleton.generated_files()["rope.py"]
+    assert "reference_model/smollm2.py" in skeleton.mark("smollm2.py")
+
+
+def test_a_generated_file_is_folded_away_in_diffs():
+    attributes = (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+    listed = {line for line in attributes if line.startswith("assignment/") and "*" not in line}
+    generated = skeleton.generated_files()
+    assert listed == {f"assignment/{name} linguist-generated" for name in generated}
+
+
 def test_golden_data_is_what_the_reference_computes():
     assert golden.stale_cases() == []
 
@@ -127,7 +142,7 @@ def test_a_failure_names_kind_place_and_size_in_few_lines(variant):
     path = variant("kv_cache", ("np.arange(start, start + length)", "np.arange(length)"))
     output = run_homework("--impl", "variant", "-k", "test_decode and mha", extra_path=path).stdout
     block = output.split("✗ 4.3  Every decode step")[1].split("✗")[0]
-    assert "shape (6, 2, 37) and dtype float64 are right, values are not" in block
+    assert "shape (6, 2, 39) and dtype float64 are right, values are not" in block
     assert "first wrong at step 1, batch 0, token" in block
     assert re.search(r"largest error \d.* at step \d", block)
     assert "step 0 is right" in block

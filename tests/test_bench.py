@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from assignment.harness.growth import Growth, growth_of, measure_growth
+from grader.base.errors import GraderError
 from grader.bench.adapter import perturbed
 from grader.bench.analysis import analyse, bytes_of_step, fit_growth
 from grader.bench.experiment import BrokenReference, Measured, run_experiment
@@ -32,11 +33,10 @@ from grader.bench.standstill import (
     processes_of,
 )
 from grader.bench.verify import Refused, Tolerance, check_steps, check_tokens
-from grader.cli import app
-from grader.errors import GraderError
-from grader.policy_file import Bench, Policy
+from grader.cli.main import app
+from grader.grades.policy_file import Bench, Policy
+from grader.running.slots import hold_slot
 from grader.sandbox import SandboxUnavailable, choose_sandbox
-from grader.slots import hold_slot
 from reference_model import ModelConfig, init_llama
 
 HOSTILE = Path(__file__).parent / "bench_hostile"
@@ -187,7 +187,7 @@ def test_the_command_writes_what_it_prints(tmp_path):
 
 def _has_sandbox() -> bool:
     try:
-        return not choose_sandbox("auto").tier.startswith(("podman", "docker"))
+        return choose_sandbox("auto").kind not in ("podman", "docker")
     except SandboxUnavailable:
         return False
 

@@ -14,22 +14,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from late import late
+from test_bench import CONFIG, HOSTILE, check_verdict, lay_out
+from typer.testing import CliRunner
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
+from grader.bench.adapter import perturbed
+from grader.bench.experiment import run_experiment
+from grader.bench.oracle import expected_logits, torch_logits
+from grader.bench.prepare import SOLUTION, lay_out_solution
+from grader.bench.setting import Setting
+from grader.bench.verify import Refused, Tolerance, check_steps
+from grader.cli.main import app
+from grader.sandbox import SandboxUnavailable, choose_sandbox
+from grader.sandbox.bubblewrap import Bubblewrap
+from grader.sandbox.extras import Extras, driver_folders, equip, packages_to_bind
+from reference_model import ModelConfig, init_llama
 
-from test_bench import CONFIG, HOSTILE, check_verdict, lay_out  # noqa: E402
-from typer.testing import CliRunner  # noqa: E402
-
-from grader.bench.adapter import perturbed  # noqa: E402
-from grader.bench.experiment import run_experiment  # noqa: E402
-from grader.bench.oracle import expected_logits, torch_logits  # noqa: E402
-from grader.bench.prepare import SOLUTION, lay_out_solution  # noqa: E402
-from grader.bench.setting import Setting  # noqa: E402
-from grader.bench.verify import Refused, Tolerance, check_steps  # noqa: E402
-from grader.cli import app  # noqa: E402
-from grader.sandbox import SandboxUnavailable, choose_sandbox  # noqa: E402
-from grader.sandbox.extras import Extras, equip, packages_to_bind  # noqa: E402
-from reference_model import ModelConfig, init_llama  # noqa: E402
+torch = late("torch")
 
 TORCH_LOOPS = sorted(p.stem for p in HOSTILE.glob("torch_*.py"))
 SETTING = Setting("torch", "cpu", "float32", CONFIG, (8, 21), 4, 6, 5, repetitions=2)
@@ -140,7 +141,7 @@ def test_the_command_times_torch_in_the_sandbox(tmp_path):
     assert done.exit_code == 0, done.output
     content = json.loads(out.read_text())
     assert content["verified"], content["refused"]
-    assert content["machine"]["torch"] == torch.__version__
+    assert content["machine"]["torch"] == torch.version.__version__
     assert content["seconds"]["submission"]["largest_rms_error"] < 1e-5
     if "--plot" in command:
         assert plot.read_text().lstrip().startswith("<?xml")
@@ -169,31 +170,109 @@ def test_the_torch_oracle_is_the_reference_model():
     np.testing.assert_allclose(got, expected_logits(tied, params, tokens[:, :5], 0), atol=1e-11)
 
 
-def test_int8_weights_do_not_pass_for_bfloat16(here, base):
-    """Where the dtype is coarse, our own loop's error is the measure."""
+@pytest.fixture(scope="module")
+def bfloat16_case(base):
+    """A setting in bfloat16, weights, tokens and the reference's logits behind 30 of them."""
     setting = Setting("torch", "cpu", "bfloat16", CONFIG, (8, 21), 4, 6, 5, repetitions=1)
     weights = perturbed(base, 1, "bfloat16")
     tokens = np.random.default_rng(0).integers(0, CONFIG.vocab_size, (1, 60))
     expected = np.moveaxis(expected_logits(CONFIG, weights, tokens, 29), 1, 0)
+    return setting, weights, tokens, expected
 
-    def logits(params: dict) -> np.ndarray:
-        loop = here("", setting)
-        loop.setup()
-        loop._base = params
-        loop._adapter.perturbed = lambda given, seed, dtype: given
-        loop.open(0)
-        loop.begin(1, 60)
-        answers = [loop.prefill(tokens[:, :30])]
-        answers += [loop.step(tokens[:, t].copy()) for t in range(30, 60)]
-        assert {kind for kind, _ in answers} == {"torch.Tensor torch.bfloat16 cpu"}
-        return np.stack([values for _, values in answers])
 
-    def in_int8(w: np.ndarray) -> np.ndarray:
-        scale = np.abs(w).max(axis=0, keepdims=True) / 127 if w.ndim == 2 else 1
-        return (np.round(w / scale) * scale).astype(np.float32) if w.ndim == 2 else w
+def bfloat16_logits(loop: LoopHere, params: dict, tokens) -> np.ndarray:
+    loop.setup()
+    loop._base = params
+    loop._adapter.perturbed = lambda given, seed, dtype: given
+    loop.open(0)
+    loop.begin(1, 60)
+    answers = [loop.prefill(tokens[:, :30])]
+    answers += [loop.step(tokens[:, t].copy()) for t in range(30, 60)]
+    assert {kind for kind, _ in answers} == {"torch.Tensor torch.bfloat16 cpu"}
+    return np.stack([values for _, values in answers])
 
+
+def in_int8(w: np.ndarray, group: int | None) -> np.ndarray:
+    """Rounded to 8 bits, a scale for each `group` inputs of each output, or for all of them."""
+    if w.ndim != 2:
+        return w
+    group = group or len(w)
+    parts = [w[i : i + group] for i in range(0, len(w), group)]
+    scales = [np.abs(part).max(axis=0, keepdims=True) / 127 for part in parts]
+    rounded = [np.round(part / scale) * scale for part, scale in zip(parts, scales, strict=True)]
+    return np.concatenate(rounded).astype(np.float32)
+
+
+@pytest.mark.parametrize("group", [None, 32, 16], ids=["a column", "32", "16"])
+def test_int8_weights_do_not_pass_for_bfloat16(here, bfloat16_case, group):
+    """Where the dtype is coarse, our own loop's error is the measure: it keeps x in float32."""
+    setting, weights, tokens, expected = bfloat16_case
     loose = Tolerance(0.1, 0.2)
-    ours = check_steps(logits(weights), expected, loose, "ours")
-    tolerance = Tolerance.of("bfloat16", ours)
+    ours = bfloat16_logits(here("", setting), weights, tokens)
+    tolerance = Tolerance.of("bfloat16", check_steps(ours, expected, loose, "ours"))
+    small = {name: in_int8(w, group) for name, w in weights.items()}
+    got = bfloat16_logits(here("", setting), small, tokens)
     with pytest.raises(Refused, match="lower precision"):
-        check_steps(logits({k: in_int8(v) for k, v in weights.items()}), expected, tolerance, "it")
+        check_steps(got, expected, tolerance, "it")
+
+
+def test_a_loop_that_rounds_after_each_layer_passes_in_bfloat16(here, bfloat16_case):
+    """As many honest loops do: their residual stream x has the dtype of the weights."""
+    setting, weights, tokens, expected = bfloat16_case
+    loose = Tolerance(0.1, 0.2)
+    ours = bfloat16_logits(here("", setting), weights, tokens)
+    tolerance = Tolerance.of("bfloat16", check_steps(ours, expected, loose, "ours"))
+    loop = here("", setting)
+    loop.setup()
+    model = importlib.import_module(f"{loop._package}.torch_model").TorchTransformer
+    for name in ("embed", "add_attention", "add_mlp"):
+        whole = getattr(model, name)
+        setattr(model, name, lambda *args, whole=whole: whole(*args).bfloat16())
+    got = bfloat16_logits(loop, weights, tokens)
+    assert not np.array_equal(got, ours)
+    check_steps(got, expected, tolerance, "it")
+
+
+def test_generate_is_warmed_up_at_the_length_that_is_timed(here, base):
+    """So that what a loop captures or compiles for a size is not within the clock."""
+    loops, asked = [here(""), here("")], []
+    for loop in loops:
+        whole = loop._adapter.bench_generate
+
+        def generate(prompt, n, whole=whole):
+            asked.append(n)
+            return whole(prompt, n)
+
+        loop._adapter.bench_generate = generate
+    setting = Setting("torch", "cpu", "float32", CONFIG, (8, 21), 4, 6, 5, repetitions=1)
+    run_experiment(setting, base, *loops)
+    assert asked == [5] * 4
+
+
+def maps_of(*paths: str) -> str:
+    lines = [f"7f10-7f20 r-xp 00000000 08:01 1234       {path}" for path in paths]
+    return "\n".join([*lines, "7ffc-7ffd rw-p 00000000 00:00 0          [stack]", ""])
+
+
+def test_a_driver_that_lies_elsewhere_is_shown_too():
+    system = "/usr/lib/x86_64-linux-gnu/libcuda.so.570.86"
+    assert driver_folders(maps_of(system, "/usr/lib/wsl/lib/libcuda.so.1")) == ()
+    cloud = "/usr/local/nvidia/lib64/libcuda.so.570.86"
+    other = "/usr/local/nvidia/lib64/libnvidia-ptxjitcompiler.so.570.86"
+    unrelated = "/usr/local/bin/python3", "/opt/libcudart.so.12"
+    found = driver_folders(maps_of(system, cloud, other, *unrelated))
+    assert found == (Path("/usr/local/nvidia/lib64"),)
+
+
+def test_a_worker_finds_a_library_folder_where_it_is(tmp_path):
+    plain = choose_sandbox("auto")
+    if not isinstance(plain, Bubblewrap):
+        pytest.skip(f"bubblewrap does not work here: {plain.tier}")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib").chmod(0o755)
+    sandbox, _ = equip(plain, Extras(folders=(tmp_path / "lib",)))
+    assert (tmp_path / "lib", tmp_path / "lib") in sandbox._view.binds
+    usual = plain._environment().get("LD_LIBRARY_PATH")
+    expected = ":".join(filter(None, [usual, str(tmp_path / "lib")]))
+    assert sandbox._environment()["LD_LIBRARY_PATH"] == expected, "the interpreter's stays first"
+    assert equip(plain, Extras())[0]._environment() == plain._environment()

@@ -9,20 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from sandbox_support import SLOT
 
-import grader.suite
+import grader.grading.suite
 from assignment.harness.models import random_model
 from assignment.harness.parts import PART_BY_NUMBER, STUDENT_MODULES
-from grader import carry
-from grader.carry import NO_HELP, Places, ids_to_repeat, trusted_parts
-from grader.record import TestResult, read_record
-from grader.remote import RemoteStudent, WorkerTimeout, student_exception
-from grader.run import grade_class
-from grader.sample_class import KEPT
+from grader.authoring.sample_class import KEPT
+from grader.grade_class import grade_class
+from grader.grading import second_run
+from grader.grading.second_run import NO_HELP, Places, ids_to_repeat, trusted_parts
+from grader.grading.suite import Suite
+from grader.reports.class_table import print_result
+from grader.results.record import ImportFailure, TestResult, read_record
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
 from grader.sandbox.plain import NoSandbox
-from grader.suite import Suite
-from grader.table import print_result
+from grader.sandbox.remote import RemoteStudent, WorkerTimeout, student_exception
 
 pytestmark = pytest.mark.xdist_group("sample_class")
 
@@ -154,7 +155,7 @@ def test_a_mistake_in_part_1_costs_part_1_only(results, name):
     assert lost_parts(result) == {1}
     trusted = [test for test in result.tests if test.with_trusted_parts]
     assert {test.part for test in trusted} >= {2, 4, 5}
-    assert all(test.message == carry.RIGHT and test.own_message for test in trusted)
+    assert all(test.message == second_run.RIGHT and test.own_message for test in trusted)
 
 
 def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
@@ -166,14 +167,16 @@ def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
 def test_a_single_wrong_part_is_not_run_again(results):
     result = result_of(results, "bug-recompute")
     assert lost_parts(result) == {4}
-    assert not any(test.with_trusted_parts or carry.WRONG in test.message for test in result.tests)
+    assert not any(
+        test.with_trusted_parts or second_run.WRONG in test.message for test in result.tests
+    )
 
 
 def test_show_marks_points_earned_with_trusted_parts(results):
     console = Console(width=120, record=True, file=io.StringIO())
     print_result(result_of(results, "bug-scale-missing"), console)
     text = console.export_text()
-    assert text.count(carry.RIGHT) == text.count("with the student's own: ") > 10
+    assert text.count(second_run.RIGHT) == text.count("with the student's own: ") > 10
 
 
 @pytest.mark.parametrize("name", ["by-array", "by-exception"])
@@ -190,17 +193,17 @@ def test_a_trusted_run_tells_nothing_in_the_submissions_words(results, name):
 def test_numbers_of_a_trusted_run_are_not_told(results):
     """Arrays that encode a text give the same record as arrays that do not."""
     silent, loud = (result_of(results, name).tests for name in ("silent", "by-array"))
-    assert any(carry.WRONG in test.message for test in loud)
+    assert any(second_run.WRONG in test.message for test in loud)
     for one, other in zip(silent, loud, strict=True):
         assert one.model_copy(update={"seconds": 0}) == other.model_copy(update={"seconds": 0})
 
 
 def test_an_exception_of_a_trusted_run_is_told_by_type_and_line(results):
     messages = [test.message for test in result_of(results, "by-exception").tests]
-    told = {message.rpartition("\n")[2] for message in messages if carry.WRONG in message}
-    assert any(f"{carry.WRONG} (ValueError, kv_cache.py:" in line for line in told)
+    told = {message.rpartition("\n")[2] for message in messages if second_run.WRONG in message}
+    assert any(f"{second_run.WRONG} (ValueError, kv_cache.py:" in line for line in told)
     # From a place that is none, and of a class of its own making.
-    assert {f"{carry.WRONG} (ValueError)", carry.WRONG} <= told
+    assert {f"{second_run.WRONG} (ValueError)", second_run.WRONG} <= told
 
 
 # --- one worker ----------------------------------------------------------------------------------
@@ -210,7 +213,9 @@ def with_trusted(folder: Path, part: int, **changes: str) -> RemoteStudent:
     """A worker on a prepared submission; all parts but one are trusted."""
     given = {name: text_of(name) for name in ("__init__", "transformer")}
     handed_in(folder / "assignment", **given, **changes)
-    return RemoteStudent(require_sandbox(), folder, Limits(), slot=5, trusted=trusted_parts(part))
+    return RemoteStudent(
+        require_sandbox(), folder, Limits(), slot=SLOT, trusted=trusted_parts(part)
+    )
 
 
 def prefill_logits(student, n_kv_heads=2):
@@ -315,9 +320,15 @@ def test_the_answer_to_a_part_is_not_in_its_worker(part):
 # --- which tests, and what of them is told -------------------------------------------------------
 
 
-def a_test(part: int, state: str = "passed", name: str = "test_it", message: str = "wrong"):
+def a_test(part: int, state: str = "passed", name: str = "test_it", **more):
+    function, _, parameters = name.partition("[")
+    case_set, _, case = parameters.removesuffix("]").partition("-")
     return TestResult(
         id=f"test_part{part}.py::{name}",
+        file=f"test_part{part}.py",
+        function=function,
+        case_set=case_set or None,
+        case=case,
         part=part,
         section=f"{part}.1",
         title="it",
@@ -325,8 +336,14 @@ def a_test(part: int, state: str = "passed", name: str = "test_it", message: str
         points=2.0 if state == "passed" else 0.0,
         max_points=2.0,
         state=state,
-        message="" if state == "passed" else message,
+        message="" if state == "passed" else "wrong",
+        **more,
     )
+
+
+def no_python(file: str) -> ImportFailure:
+    module = file.removesuffix(".py")
+    return ImportFailure(kind="not_python", module=module, file=file, line=3, problem="it is")
 
 
 def passing(*states: str):
@@ -344,12 +361,12 @@ def passing(*states: str):
         (passing("failed", "waiting"), 2, True),
         (passing("failed", "not_started"), 2, False),
         (
-            [a_test(1, "failed"), a_test(5, "failed", message="ImportError: gqa.py line 3 is")],
+            [a_test(1, "failed"), a_test(5, "failed", import_failure=no_python("gqa.py"))],
             5,
             False,
         ),
         (
-            [a_test(1, "failed"), a_test(4, "failed", message="ImportError: gqa.py line 3 is")],
+            [a_test(1, "failed"), a_test(4, "failed", import_failure=no_python("gqa.py"))],
             4,
             True,
         ),
@@ -380,18 +397,18 @@ def test_later_parts_come_first_and_the_time_is_shared(tmp_path):
         return [a_test(part)], {}, 4.0
 
     tests = passing("failed", "failed", "failed", "failed")
-    again = carry.with_trusted_parts(tests, run_again, tmp_path, 7.0)
+    again = second_run.with_trusted_parts(tests, run_again, tmp_path, 7.0)
     # Part 2 gets no time, part 1 neither; with time enough part 1 would be the only one wrong.
     assert calls == [(4, 7.0), (3, 3.0)]
     assert [test.points for test in again] == [0.0, 0.0, 2.0, 2.0]
     calls.clear()
-    again = carry.with_trusted_parts(tests, run_again, tmp_path, 99.0)
+    again = second_run.with_trusted_parts(tests, run_again, tmp_path, 99.0)
     assert [part for part, _ in calls] == [4, 3, 2]
 
 
 def test_the_first_runs_message_stays(tmp_path):
     tests = passing("failed", "failed")
-    again = carry.with_trusted_parts(
+    again = second_run.with_trusted_parts(
         tests, lambda part, wanted, seconds: ([a_test(part)], {}, 0.0), tmp_path, 9.0
     )
     assert again[1].own_message == "wrong"
@@ -408,9 +425,9 @@ def test_the_twin_rule_holds_within_a_trusted_run(monkeypatch, tmp_path):
             a_test(4, "failed", "test_a[hidden]"),
         ]
 
-    monkeypatch.setattr(grader.suite, "_run_to_end", ran)
+    monkeypatch.setattr(grader.grading.suite, "_run_to_end", ran)
     suite = Suite(hidden_cases=tmp_path, real_model=None, hash="")
-    again, _, _ = grader.suite._run_again(
+    again, _, _ = grader.grading.suite._run_again(
         suite, NoSandbox(), tmp_path, Limits(), 0, 4, set(), seconds=9.0
     )
     assert [test.state for test in again] == ["failed", "failed"]
@@ -441,13 +458,13 @@ def test_only_places_that_exist_are_told(tmp_path, where, told):
 def test_only_pythons_own_exceptions_are_named(tmp_path):
     def told(name, bases=()):
         report = {"type": name, "message": "secret", "where": "", "bases": list(bases)}
-        return carry._in_short(student_exception(report), Places(tmp_path))
+        return second_run._in_short(student_exception(report), Places(tmp_path))
 
     assert told("ValueError") == " (ValueError)"
     assert told("Secret", ["ValueError"]) == ""
     assert told("Secret") == ""
     assert (
-        carry._in_short(WorkerTimeout("Secret.step did not return"), Places(tmp_path))
+        second_run._in_short(WorkerTimeout("Secret.step did not return"), Places(tmp_path))
         == " (stopped)"
     )
-    assert carry._in_short(None, Places(tmp_path)) == ""
+    assert second_run._in_short(None, Places(tmp_path)) == ""

@@ -16,8 +16,8 @@ import safetensors.numpy
 from rich.console import Console
 
 from assignment import chat
-from grader import demo
-from grader.record import TestResult, make_result, write_record
+from grader.cli import demo
+from grader.results.record import TestResult, make_result, write_record
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from reference_model import smollm2
 

@@ -213,8 +213,8 @@ def graded(tmp_path_factory):
 
 def grade(class_: list[Team], folder: Path) -> dict:
     """The records of a class of such submissions."""
-    from grader.record import read_record
-    from grader.run import grade_class
+    from grader.grade_class import grade_class
+    from grader.results.record import read_record
 
     if not class_:
         return {}

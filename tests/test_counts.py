@@ -19,9 +19,9 @@ from assignment.harness.counts import (
     check_numbers,
 )
 from assignment.harness.diagnosis import SAME, difference, print_of
-from grader.cases import make_cases
-from grader.golden import PUBLIC_SEED
-from grader.wire import UnsupportedArray
+from grader.authoring.cases import make_cases
+from grader.authoring.golden import PUBLIC_SEED
+from grader.sandbox.wire import UnsupportedArray
 
 
 def said(call, *arguments) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from argparse import Namespace
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
+from benchmarks.decode import __main__ as decode_main  # noqa: E402
 from benchmarks.decode import accounts, gpu, loops, measure, results  # noqa: E402
 from benchmarks.decode.bound import Bound  # noqa: E402
 from benchmarks.decode.sizes import random_params  # noqa: E402
@@ -33,6 +35,7 @@ def test_every_loop_makes_the_same_tokens(config):
     theirs = loops.huggingface_model(config, params, torch.float32)
     timed = {
         "ours": loops.Ours(model, 8),
+        "answer": loops.Answer(model, 8),
         "recompute": loops.Recompute(model, 8),
         "numpy": loops.Numpy(config, params, 8),
         "static eager": loops.StaticEager(config, params, torch.float32, 8),
@@ -52,7 +55,7 @@ def test_every_loop_makes_the_same_tokens(config):
 def test_the_compiled_loop_makes_the_same_tokens():
     params = random_params(TINY)
     prompt = measure.random_prompt(TINY.vocab_size, 9)
-    compiled = loops.StaticCompiled(TINY, params, torch.float32, 8, dynamic=False)
+    compiled = loops.StaticCompiled(TINY, params, torch.float32, 8)
     made = []
     for loop in (loops.StaticEager(TINY, params, torch.float32, 8), compiled, compiled):
         loop.begin(prompt)
@@ -90,6 +93,24 @@ def test_a_row_has_every_loop_and_the_fastest_way_of_the_bound(monkeypatch):
     assert slow == measure.ratio({"ms": 1e6, "turns_ms": [1e6] * 3}, row["ours f32"])
 
 
+def test_a_run_shares_its_time_among_its_contexts(monkeypatch):
+    now = iter([0.0, 90.0, 500.0])
+    monkeypatch.setattr(decode_main.time, "monotonic", lambda: next(now))
+    assert decode_main.seconds_for_one(400.0, 4) == 100
+    assert decode_main.seconds_for_one(400.0, 3) == 310 / 3
+    assert decode_main.seconds_for_one(400.0, 1) == 0
+
+
+def test_the_shares_of_each_product_are_printed(capsys):
+    row = {"ours f32": {"ms": 2.0, "share_of_bound": 0.8, "share_by_way": {"mm": 0.8, "mv": 0.9}}}
+    account = accounts.step_account(TINY, 64, bytes_per_number=4)
+    result = {"model": "tiny", "note": "", "contexts": {64: {"loops": row, "account": account}}}
+    results.print_tables(result)
+    printed = capsys.readouterr().out
+    assert "ours f32, mm" in printed and "80%" in printed
+    assert "ours f32, mv" in printed and "90%" in printed
+
+
 def test_loops_are_compared_round_by_round():
     """Drift that makes every third round ten times slower cancels, as does one disturbed step."""
     ours = measure.summary([[2.0, 2.0, 9.0], [20.0, 20.0, 20.0], [2.0, 2.0, 2.0]])
@@ -111,16 +132,89 @@ def test_the_gpu_script_runs_through_on_a_cpu(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "DEVICE", "cpu")
     monkeypatch.setattr(gpu, "GPU_MODEL", TIED)
     monkeypatch.setattr(loops, "can_compile", lambda device: False)
-    assert gpu._agreement()["float32"] < 1e-4
+    agreement = gpu._agreement()
+    assert agreement.keys() == gpu.LARGEST_DIFFERENCE.keys()
     left_out: list[str] = []
     params = random_params(TIED)
     generators = gpu._generators(params, left_out)
     options = Namespace(tokens=4, rounds=2)
-    row = gpu._one_context(generators, params, 16, options, left_out)
+    row = gpu._one_context(generators, 16, options, time.monotonic() + 600, left_out)
     result = {"model": "tiny", "note": "", "machine": results.machine(), "contexts": {16: row}}
+    result |= {"tests": [], "agreement": agreement}
+    assert gpu.faults(result) == []
     results.add_ratios(result)
     assert left_out == ["static compiled: torch.compile needs Triton and a C compiler"]
     assert set(row["loops"]) == {*generators, "bound bf16"}
     assert row["loops"]["ours bf16"]["share_of_bound"] > 0
     path = results.write(result, tmp_path, "decode_gpu")[0]
     assert json.loads(path.read_text())["contexts"]["16"]["loops"].keys() == row["loops"].keys()
+
+
+def gpu_result(loops_by_context: dict[int, dict], **changes) -> dict:
+    good = {"tests": [], "agreement": {"float32": 1e-6, "bfloat16": 0.01}}
+    return good | {"contexts": {c: {"loops": row} for c, row in loops_by_context.items()}} | changes
+
+
+@pytest.mark.parametrize(
+    ("result", "says"),
+    [
+        (gpu_result({64: {"ours bf16": {}}}), None),
+        (gpu_result({64: {"HF dynamic bf16": {}}}), "context 64: our own loop has no time"),
+        (gpu_result({}, agreement={"float32": 1e-3}), "float32: the steps differ by 1.0e-03"),
+        (gpu_result({}, agreement={"bfloat16": float("nan")}), "bfloat16: the steps differ by nan"),
+        (gpu_result({}, tests=[{"arguments": ["-m", "gpu"], "returncode": 1}]), "failed: pytest"),
+    ],
+)
+def test_figures_of_a_gpu_that_is_wrong_fail(result, says):
+    found = gpu.faults(result)
+    assert [text.startswith(says) for text in found] == ([] if says is None else [True])
+
+
+def test_a_loop_that_fails_on_a_gpu_loses_its_own_times_alone(monkeypatch):
+    monkeypatch.setattr(gpu, "DEVICE", "cpu")
+    monkeypatch.setattr(gpu, "GPU_MODEL", TIED)
+
+    def broken(prompt, n):
+        raise RuntimeError("an illegal address")
+
+    generators = {gpu.OURS: broken, "other bf16": lambda prompt, n: torch.zeros(1, n)}
+    left_out: list[str] = []
+    options = Namespace(tokens=4, rounds=2)
+    row = gpu._one_context(generators, 16, options, time.monotonic() + 60, left_out)
+    assert list(row["loops"]) == ["other bf16", "bound bf16"]
+    assert left_out == ["ours bf16 at context 16: RuntimeError: an illegal address"]
+    row = gpu._one_context(generators, 16, options, time.monotonic() - 1, left_out)
+    assert list(row["loops"]) == ["bound bf16"]
+    assert left_out[1:] == [f"{name} at context 16: no time was left" for name in generators]
+
+
+def test_contexts_that_came_out_of_order_are_drawn_in_order(monkeypatch, tmp_path):
+    """And each time stands at its own context where a loop has none at another."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    drawn = {}
+    monkeypatch.setattr(
+        Axes, "plot", lambda self, x, y, *args, label, **kwargs: drawn.update({label: (x, y)})
+    )
+    monkeypatch.setattr(Axes, "legend", lambda *args, **kwargs: None)
+    rows = {4096: {"a": {"ms": 3}, "b": {"ms": 6}}, 64: {"a": {"ms": 1}}, 256: {"b": {"ms": 5}}}
+    result = {"model": "", "machine": results.machine()}
+    result["contexts"] = {c: {"loops": row} for c, row in rows.items()}
+    results.write(result, tmp_path, "out")
+    assert drawn == {"a": ([64, 4096], [1, 3]), "b": ([256, 4096], [5, 6])}
+
+
+def test_a_compiled_loop_whose_graphs_were_left_out_gets_no_time(monkeypatch):
+    """Its weights and cache are a module's buffers, which a graph takes for memory that stays."""
+    params = random_params(TINY)
+    loop = loops.StaticCompiled(TINY, params, torch.float32, 8)
+    loop.step = loop.forward
+    loop.begin(measure.random_prompt(TINY.vocab_size, 9))
+    buffers = {name for name, _ in loop.named_buffers()}
+    assert {"k", "v", "mask", "rotation", "w_qkv_1", "w_down_0", "embedding"} <= buffers
+    assert len(loop.run(2)) == 2
+    skips = iter([3, 4])
+    monkeypatch.setattr(loops, "graphs_left_out", lambda: next(skips))
+    with pytest.raises(RuntimeError, match="left out CUDA graphs"):
+        loop.run(2)

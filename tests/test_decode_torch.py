@@ -1,4 +1,4 @@
-"""Part 10's solution: right to rounding, nothing copied, nothing waited for, and capturable.
+"""Part 10's two loops, the model answer and the record: right, and capturable.
 
 There is no GPU here. What only CUDA can do, capture a graph, is played by a fake that records the
 operations of the captured step and carries them out again on the same tensors, as a graph does: a
@@ -7,146 +7,171 @@ position frozen in the step, or an address that changes, shows.
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
+import gc
 import subprocess
 import sys
-from functools import partial
+import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-from torch.utils._pytree import tree_leaves  # noqa: E402
+from decode_support import (  # noqa: E402, F401
+    LLAMA,
+    LLAMAS,
+    PROMPT,
+    STEPS,
+    FakeCuda,
+    decode,
+    empty_cache,
+    llama,
+    on_fake_cuda,
+    some_tokens,
+    watched_steps,
+)
 
 import reference_model as reference  # noqa: E402
 from assignment.harness.parts import PARTS  # noqa: E402
-from solution import decode_torch, torch_model  # noqa: E402
+from benchmarks.decode import device_step, record  # noqa: E402
+from solution import decode_torch  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
-LLAMA = reference.ModelConfig("llama", 3, 36, 6, 2, 8, 52, 37, rope_theta=300.0)
-LLAMAS = {
-    "GQA": LLAMA,
-    "MQA": dataclasses.replace(LLAMA, n_kv_heads=1),
-    "tied": dataclasses.replace(LLAMA, tied=True),
-    "MHA": dataclasses.replace(LLAMA, n_kv_heads=6),
-}
-MLA = reference.MLAConfig("mla", 2, 36, 3, 10, 6, 4, 5, None, 40, 37, rope_theta=300.0)
-MLAS = {"one matrix": MLA, "compressed": dataclasses.replace(MLA, query_latent_dim=9)}
-PROMPT, STEPS = 5, 7
+ANSWER = SimpleNamespace(
+    cache=decode_torch.StaticCache,
+    prefill=decode_torch.prefill,
+    step=decode_torch.decode_step,
+    static_step=decode_torch.static_step,
+    generate=decode_torch.generate,
+)
+RECORD = SimpleNamespace(
+    cache=record.RecordCache,
+    prefill=record.prefill,
+    step=record.decode_step,
+    static_step=device_step.device_step,
+    generate=record.generate,
+)
 
 
-def llama(config=LLAMA, dtype=torch.float64):
-    params = reference.init_llama(config, seed=0)
-    return torch_model.TorchTransformer(config.to_dict(), params, dtype=dtype), params
+@pytest.fixture(params=[ANSWER, RECORD], ids=["answer", "record"])
+def loop(request) -> SimpleNamespace:
+    return request.param
 
 
-def some_tokens(batch: int, length: int = PROMPT + STEPS) -> torch.Tensor:
-    return torch.from_numpy(np.random.default_rng(1).integers(0, 37, (batch, length)))
+def logits_of(loop, model, tokens, step: str = "step", max_len: int = PROMPT + STEPS):
+    cache = empty_cache(loop.cache, model, len(tokens), max_len)
+    return decode(model, tokens, cache, loop.prefill, getattr(loop, step)), cache
 
 
-def decode(model, tokens, cache, prefill=decode_torch.prefill, step=decode_torch.decode_step):
-    """Logits (B, steps + 1, V) after the prompt and after each further token, teacher-forced."""
-    got = [prefill(model, tokens[:, :PROMPT], cache).clone()]
-    got += [step(model, token, cache).clone() for token in tokens[:, PROMPT:].T]
-    return torch.stack(got, dim=1).double().numpy()
+def expected_logits(config, params, tokens):
+    return reference.llama_logits(config, params, tokens.numpy())[:, PROMPT - 1 :]
 
 
-def new_cache(model, batch: int, max_len: int = PROMPT + STEPS):
-    return decode_torch.StaticCache(model.config, batch, max_len, "cpu", model.dtype)
-
-
-@pytest.mark.parametrize("step", ["decode_step", "device_step"])
+@pytest.mark.parametrize("step", ["step", "static_step"])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("name", LLAMAS)
-def test_logits_are_the_references(name, batch, step):
+def test_logits_are_the_references(loop, name, batch, step):
     model, params = llama(LLAMAS[name])
     tokens = some_tokens(batch)
-    got = decode(model, tokens, new_cache(model, batch), step=getattr(decode_torch, step))
-    expected = reference.llama_logits(LLAMAS[name], params, tokens.numpy())[:, PROMPT - 1 :]
-    assert np.abs(got - expected).max() <= 1e-10
+    got, _ = logits_of(loop, model, tokens, step)
+    assert np.abs(got - expected_logits(LLAMAS[name], params, tokens)).max() <= 1e-10
 
 
 @pytest.mark.parametrize(("dtype", "largest"), [(torch.float32, 1e-5), (torch.bfloat16, 0.15)])
-@pytest.mark.parametrize("step", ["decode_step", "device_step"])
-def test_lower_precision_is_as_near_as_its_digits(dtype, largest, step):
+@pytest.mark.parametrize("step", ["step", "static_step"])
+def test_lower_precision_is_as_near_as_its_digits(loop, dtype, largest, step):
     model, params = llama(dtype=dtype)
     tokens = some_tokens(2)
-    got = decode(model, tokens, new_cache(model, 2), step=getattr(decode_torch, step))
-    expected = reference.llama_logits(LLAMA, params, tokens.numpy())[:, PROMPT - 1 :]
-    assert np.abs(got - expected).max() <= largest
+    got, _ = logits_of(loop, model, tokens, step)
+    assert np.abs(got - expected_logits(LLAMA, params, tokens)).max() <= largest
 
 
-@pytest.mark.parametrize("name", MLAS)
-def test_absorbed_mla_is_the_references(name):
-    config = MLAS[name]
-    params = reference.init_mla(config, seed=0)
-    model = torch_model.TorchMLATransformer(config.to_dict(), params, dtype=torch.float64)
-    tokens = some_tokens(2)
-    expected = reference.mla_logits(config, params, tokens.numpy())[:, PROMPT - 1 :]
-    for step in (decode_torch.mla_decode_step, decode_torch.mla_device_step):
-        cache = decode_torch.MLAStaticCache(config, 2, PROMPT + STEPS, "cpu", torch.float64)
-        got = decode(model, tokens, cache, decode_torch.mla_prefill, step)
-        assert np.abs(got - expected).max() <= 1e-10
-    greedy = decode_torch.mla_generate(model, tokens, 4)
-    assert greedy[:, 0].tolist() == expected[:, -1].argmax(-1).tolist()
-
-
-def test_generate_is_the_references_greedy_continuation():
+def test_generate_is_the_references_greedy_continuation(loop):
     model, params = llama()
     tokens = some_tokens(2, PROMPT)
-    got = decode_torch.generate(model, tokens, 6)
+    got = loop.generate(model, tokens, 6)
     expected = reference.greedy_continuation(LLAMA, params, tokens.numpy(), 6)
     assert got.dtype == torch.int64
     np.testing.assert_array_equal(got.numpy(), np.asarray(expected))
+    assert loop.generate(model, tokens, 0).shape == (2, 0)
 
 
-def test_a_generation_leaves_nothing_behind_for_the_next(on_fake_cuda):
+@pytest.mark.parametrize(("first", "new_tokens"), [(40, 6), (PROMPT, 129)])
+def test_a_generation_leaves_nothing_behind_for_the_next(
+    loop,
+    on_fake_cuda,  # noqa: F811
+    first,
+    new_tokens,
+):
     """The cache and its graph are used again; what the longer text left there is masked."""
     model, params = llama()
-    decode_torch.generate(model, some_tokens(2, 40), 6)
+    loop.generate(model, some_tokens(2, first), new_tokens)
     (cache,) = model.kept.values()
     tokens = some_tokens(2, PROMPT)
-    got = decode_torch.generate(model, tokens, 6)
-    expected = reference.greedy_continuation(LLAMA, params, tokens.numpy(), 6)
-    np.testing.assert_array_equal(got.numpy(), np.asarray(expected))
+    for n in (1, 6):
+        got = loop.generate(model, tokens, n)
+        expected = reference.greedy_continuation(LLAMA, params, tokens.numpy(), n)
+        np.testing.assert_array_equal(got.numpy(), np.asarray(expected))
     assert list(model.kept.values()) == [cache]
     assert on_fake_cuda.log.count("capture") == 1
 
 
-def test_prefill_continues_a_cache():
+def test_a_short_text_does_not_read_a_long_ones_cache(loop):
+    """A captured step reads all of its cache."""
+    model, _ = llama()
+    loop.generate(model, some_tokens(1, 900), 1)
+    loop.generate(model, some_tokens(1, PROMPT), 1)
+    (cache,) = model.kept.values()
+    assert cache.max_len < 300
+
+
+def test_a_cache_that_is_dropped_is_freed_at_once(loop, on_fake_cuda):  # noqa: F811
+    """On a GPU it would hold its memory until Python looks for reference cycles."""
+    model, _ = llama()
+    gc.disable()
+    try:
+        _, cache = logits_of(loop, model, some_tokens(1))
+        seen = weakref.ref(cache)
+        del cache
+        assert seen() is None
+        loop.generate(model, some_tokens(1), 3)
+        seen = weakref.ref(model)
+        del model
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
+def test_a_cache_may_be_used_by_another_model(loop, on_fake_cuda):  # noqa: F811
+    tokens = some_tokens(1)
+    cache = empty_cache(loop.cache, llama()[0], 1)
+    for config in (LLAMA, LLAMAS["tied"]):
+        model, params = llama(config)
+        cache.n_held = 0
+        cache.length.zero_()
+        got = decode(model, tokens, cache, loop.prefill, loop.step)
+        assert np.abs(got - expected_logits(config, params, tokens)).max() <= 1e-10
+
+
+def test_prefill_continues_a_cache(loop):
     model, params = llama()
-    tokens, cache = some_tokens(2), new_cache(model, 2)
+    tokens, cache = some_tokens(2), empty_cache(loop.cache, model, 2)
     for chunk in tokens.split([3, 1, 8], dim=1):
-        got = decode_torch.prefill(model, chunk, cache)
+        got = loop.prefill(model, chunk, cache)
     expected = reference.llama_logits(LLAMA, params, tokens.numpy())[:, -1]
     assert np.abs(got.numpy() - expected).max() <= 1e-10
 
 
-def test_a_cache_lies_as_its_products_read_it():
-    """Float32 on a CPU: MKL's products. Elsewhere torch's attention, which wants d_h together."""
-    for dtype, device, together in [
-        (torch.float32, "cpu", 2),
-        (torch.bfloat16, "cpu", 3),
-        (torch.float32, "meta", 3),
-    ]:
-        cache = decode_torch.StaticCache(LLAMA.to_dict(), 2, 32, device, dtype)
-        for x in (*cache.keys, *cache.values):
-            assert x.shape == (2, LLAMA.n_kv_heads, 32, LLAMA.head_dim)
-            assert x.stride(together) == 1
-
-
-def test_a_full_cache_refuses():
+def test_a_full_cache_refuses(loop):
     model, _ = llama()
-    cache = new_cache(model, 1, max_len=PROMPT)
-    decode_torch.prefill(model, some_tokens(1, PROMPT), cache)
+    cache = empty_cache(loop.cache, model, 1, max_len=PROMPT)
+    loop.prefill(model, some_tokens(1, PROMPT), cache)
     with pytest.raises(ValueError, match="6 positions, its max_len is 5"):
-        decode_torch.decode_step(model, torch.tensor([1]), cache)
+        loop.step(model, torch.tensor([1]), cache)
     with pytest.raises(ValueError, match="7 positions"):
-        decode_torch.prefill(model, some_tokens(1, 2), cache)
+        loop.prefill(model, some_tokens(1, 2), cache)
 
 
 def test_fused_weights_and_plain_ones_are_the_same_memory():
@@ -158,69 +183,15 @@ def test_fused_weights_and_plain_ones_are_the_same_memory():
 # What a step allocates, asks and makes
 
 
-class Watch(TorchDispatchMode):
-    """Notes every operation: its name, the shapes of its results, and what it allocates."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.shapes: list[tuple] = []
-        self.allocated: list[int] = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        before = {x.untyped_storage().data_ptr() for x in _tensors((args, kwargs))}
-        self.names.append(str(function))
-        self.shapes.append(tuple(tuple(x.shape) for x in _tensors(result)))
-        self.allocated += [
-            x.numel() for x in _tensors(result) if x.untyped_storage().data_ptr() not in before
-        ]
-        return result
-
-
-def _tensors(tree) -> list[torch.Tensor]:
-    return [x for x in tree_leaves(tree) if isinstance(x, torch.Tensor)]
-
-
-def watched_steps(step, dtype=torch.float32, batch=1, n=2) -> list[Watch]:
-    """Two decode steps behind one that may set things up, on a cache of 200 positions."""
-    model, _ = llama(dtype=dtype)
-    cache = new_cache(model, batch, max_len=200)
-    decode_torch.prefill(model, some_tokens(batch, 190), cache)
-    token = torch.ones(batch, dtype=torch.int64)
-    step(model, token, cache)
-    watches = []
-    for _ in range(n):
-        with Watch() as watch:
-            step(model, token, cache)
-        watches.append(watch)
-    return watches
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_step_on_a_cpu_allocates_nothing(dtype, batch):
-    for watch in watched_steps(decode_torch.decode_step, dtype, batch):
-        assert len(watch.names) > 50
-        assert watch.allocated == []
-
-
-def test_a_bfloat16_step_allocates_the_heads_alone():
-    for watch in watched_steps(decode_torch.decode_step, torch.bfloat16):
-        heads = LLAMA.n_heads * LLAMA.head_dim
-        assert max(watch.allocated, default=0) <= heads
-        assert len(watch.allocated) <= 2 * LLAMA.n_layers
-
-
-def test_the_device_step_copies_no_keys():
-    keys = 200 * LLAMA.n_kv_heads * LLAMA.head_dim
-    # In bfloat16 a cache on a CPU lies in memory as on a device.
-    for watch in watched_steps(decode_torch.device_step, torch.bfloat16):
+def test_a_static_step_copies_no_keys(loop):
+    keys = 2 * 200 * LLAMA.n_kv_heads * LLAMA.head_dim
+    # In bfloat16 a cache of two sequences lies in memory on a CPU as on a device.
+    for watch in watched_steps(loop.static_step, loop.prefill, loop.cache, torch.bfloat16, batch=2):
         assert max(watch.allocated) < keys
 
 
-def test_the_device_step_has_static_shapes_and_asks_nothing():
-    first, second = watched_steps(decode_torch.device_step)
+def test_a_static_step_has_static_shapes_and_asks_nothing(loop):
+    first, second = watched_steps(loop.static_step, loop.prefill, loop.cache)
     assert first.names == second.names
     assert first.shapes == second.shapes
     assert not any("_local_scalar_dense" in name or "nonzero" in name for name in first.names)
@@ -233,7 +204,7 @@ def test_the_watch_sees_a_repeated_cache_and_a_question():
         keys = cache.keys[0].repeat_interleave(LLAMA.n_heads // LLAMA.n_kv_heads, dim=1)
         return keys[:, :, : int(cache.length)]
 
-    (watch,) = watched_steps(careless, n=1)
+    (watch,) = watched_steps(careless, ANSWER.prefill, ANSWER.cache, n=1)
     assert max(watch.allocated) >= 200 * LLAMA.n_heads * LLAMA.head_dim
     assert any("_local_scalar_dense" in name for name in watch.names)
 
@@ -241,102 +212,18 @@ def test_the_watch_sees_a_repeated_cache_and_a_question():
 # The CUDA path, on a fake
 
 
-class FakeGraph:
-    """Carries out what was recorded, on the same tensors, as a CUDA graph does."""
-
-    def __init__(self, log: list[str]) -> None:
-        self.log, self.recorded = log, []
-
-    def replay(self) -> None:
-        self.log.append("replay")
-        for function, args, kwargs, results, is_new in self.recorded:
-            again = _tensors(function(*args, **kwargs))
-            for old, new, fresh in zip(results, again, is_new, strict=True):
-                if fresh:
-                    old.copy_(new)
-
-
-class Recording(TorchDispatchMode):
-    def __init__(self, graph: FakeGraph) -> None:
-        super().__init__()
-        self.graph = graph
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        assert "_local_scalar_dense" not in str(function), "the host waited inside a capture"
-        kwargs = kwargs or {}
-        result = function(*args, **kwargs)
-        before = {x.untyped_storage().data_ptr() for x in _tensors((args, kwargs))}
-        results = _tensors(result)
-        is_new = [x.untyped_storage().data_ptr() not in before for x in results]
-        self.graph.recorded.append((function, args, kwargs, results, is_new))
-        return result
-
-
-class FakeCuda:
-    """torch.cuda's names that `capture` uses, and those that it must not."""
-
-    def __init__(self) -> None:
-        self.log: list[str] = []
-
-    def Stream(self):  # noqa: N802  (torch's name)
-        return self._stream("side")
-
-    def current_stream(self):
-        return self._stream("current")
-
-    def _stream(self, name):
-        log = self.log
-
-        class Stream:
-            def wait_stream(self, other):
-                log.append(f"{name} waits")
-
-            def synchronize(self):
-                log.append("synchronize")
-
-        return Stream()
-
-    @contextlib.contextmanager
-    def stream(self, stream):
-        self.log.append("side begins")
-        yield
-        self.log.append("side ends")
-
-    def CUDAGraph(self):  # noqa: N802
-        return FakeGraph(self.log)
-
-    @contextlib.contextmanager
-    def graph(self, graph):
-        self.log.append("capture")
-        with Recording(graph):
-            yield
-
-    def synchronize(self):
-        self.log.append("synchronize")
-
-
-@pytest.fixture
-def on_fake_cuda(monkeypatch):
-    """Makes decode_step take the path of a GPU."""
-    fake = FakeCuda()
-    monkeypatch.setattr(decode_torch, "capture", partial(decode_torch.capture, cuda=fake))
-    monkeypatch.setattr(decode_torch, "HostStep", decode_torch.GraphStep)
-    return fake
-
-
-def test_a_captured_step_gives_the_references_logits(on_fake_cuda):
+def test_a_captured_step_gives_the_references_logits(loop, on_fake_cuda):  # noqa: F811
     model, params = llama()
-    tokens, cache = some_tokens(2), new_cache(model, 2)
-    got = decode(model, tokens, cache)
-    expected = reference.llama_logits(LLAMA, params, tokens.numpy())[:, PROMPT - 1 :]
-    assert np.abs(got - expected).max() <= 1e-10
+    tokens = some_tokens(2)
+    got, cache = logits_of(loop, model, tokens)
+    assert np.abs(got - expected_logits(LLAMA, params, tokens)).max() <= 1e-10
     assert int(cache.length) == cache.n_held == PROMPT + STEPS
 
 
-def test_one_capture_and_then_replays_alone(on_fake_cuda):
+def test_one_capture_and_then_replays_alone(loop, on_fake_cuda):  # noqa: F811
     model, params = llama()
     tokens = some_tokens(2, PROMPT)
-    got = decode_torch.generate(model, tokens, 6)
+    got = loop.generate(model, tokens, 6)
     np.testing.assert_array_equal(
         got.numpy(), np.asarray(reference.greedy_continuation(LLAMA, params, tokens.numpy(), 6))
     )
@@ -344,39 +231,33 @@ def test_one_capture_and_then_replays_alone(on_fake_cuda):
     assert on_fake_cuda.log == set_up + ["replay"] * 5
 
 
-def test_capture_at_the_last_position_stays_inside_the_cache(on_fake_cuda):
+def test_capture_at_the_last_position_stays_inside_the_cache(loop, on_fake_cuda):  # noqa: F811
     """Warm-ups run the step several times; each must run at the same position."""
     model, params = llama()
     tokens = some_tokens(1, PROMPT + 1)
-    cache = new_cache(model, 1, max_len=PROMPT + 1)
-    decode_torch.prefill(model, tokens[:, :PROMPT], cache)
-    got = decode_torch.decode_step(model, tokens[:, PROMPT], cache)
-    expected = reference.llama_logits(LLAMA, params, tokens.numpy())[:, -1]
-    assert np.abs(got.numpy() - expected).max() <= 1e-10
+    got, _ = logits_of(loop, model, tokens, max_len=PROMPT + 1)
+    assert np.abs(got - expected_logits(LLAMA, params, tokens)).max() <= 1e-10
 
 
-def test_the_fake_sees_a_frozen_position():
+def test_the_fake_sees_a_frozen_position(on_fake_cuda):  # noqa: F811
     """A Python number in a captured step is the bug that cache.length as a tensor prevents."""
-    fake, out, length = FakeCuda(), torch.zeros(3), torch.zeros((), dtype=torch.int64)
-    n = [0]
+    model, _ = llama()
 
-    def frozen():
-        out[n[0]] = 1.0
-        n[0] += 1
+    def frozen(model, token, cache):
+        out[cache.n_held] = 1.0
+        cache.n_held += 1
 
-    def right():
-        out.index_fill_(0, length.view(1), 1.0)
-        length.add_(1)
+    def right(model, token, cache):
+        out.index_fill_(0, cache.length.view(1), 1.0)
+        cache.length.add_(1)
 
-    for work, reset, expected in (
-        (frozen, lambda: n.__setitem__(0, 0), [1.0, 0.0, 0.0]),
-        (right, lambda: length.zero_(), [1.0, 1.0, 0.0]),
-    ):
-        replay = decode_torch.capture(work, reset, cuda=fake, warm_ups=1)
+    for step, positions_written in ((frozen, 1), (right, 2)):
+        cache, out = empty_cache(ANSWER.cache, model, 1), torch.zeros(9)
+        captured = decode_torch.CapturedStep(model, cache, step)
         out.zero_()
-        replay()
-        replay()
-        assert out.tolist() == expected
+        captured(torch.tensor([1]))
+        captured(torch.tensor([1]))
+        assert int(out.sum()) == positions_written
 
 
 # The homework around it

@@ -20,23 +20,23 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from late import late
 from rich.console import Console
 
-pytest.importorskip("distributed", reason="dask.distributed is not installed: no cluster")
+from grader import grade_class as grader_run
+from grader.base.errors import GraderError, Interrupted
+from grader.cluster import dask_workers as cluster_grading
+from grader.cluster.dask_workers import check_workers, connected, grade_on_cluster
+from grader.intake.submissions import find_submissions
+from grader.results.history import without_times
+from grader.results.record import SubmissionResult, make_result, read_record
+from grader.running.pool import Grading, grade_all
+from grader.running.protocols import GradingSuite, Outcome
 
-from distributed import Client
-
-from grader import distributed as cluster_grading
-from grader import run as grader_run
-from grader.distributed import check_workers, connected, grade_on_cluster
-from grader.errors import GraderError, Interrupted
-from grader.history import without_times
-from grader.intake import find_submissions
-from grader.pool import Grading, grade_all
-from grader.record import SubmissionResult, make_result, read_record
+distributed = late("distributed", "dask.distributed is not installed: no cluster")
 
 ROOT = Path(__file__).resolve().parents[1]
-PRELOAD = ("grader.pool",)
+PRELOAD = ("grader.running.pool",)
 ALLOWED_FAILURES = 1  # of the scheduler: a task may see this many workers die, and one more
 
 FAKE_SUITE = """
@@ -45,11 +45,16 @@ from dataclasses import dataclass
 from multiprocessing import parent_process
 from pathlib import Path
 from types import SimpleNamespace
-from grader.errors import GraderError
-from grader.intake import Course
-from grader.record import TestResult
+from grader.base.errors import GraderError
+from grader.intake.submissions import Course
+from grader.results.record import TestResult
 
 class Suite:
+    blank_tests, real_model = (), None
+
+    def hash_now(self, secret):
+        return "s1"
+
     def close(self):
         pass
 
@@ -92,8 +97,12 @@ def run(suite, prepared, sandbox, limits, slot):
         time.sleep(600)
     if what == "tellslot":
         time.sleep(1)
-        return SimpleNamespace(tests=[a_test()], tier="fake", seconds=0.1, worker_notes=str(slot))
-    return SimpleNamespace(tests=[a_test()], tier="fake", seconds=0.1, worker_notes="hi")
+        return outcome(str(slot))
+    return outcome("hi")
+
+def outcome(notes):
+    return SimpleNamespace(tests=[a_test()], sandbox="portable", tier="fake", worker_notes=notes,
+                           diagnoses=(), generated_text="", expected_text="")
 
 def a_test():
     return TestResult(id="t", part=1, section="1.1", title="softmax", visibility="public",
@@ -169,7 +178,7 @@ def scheduler(start) -> str:
     address, _ = start_scheduler(start)
     # One command: importing dask takes longer than starting the second worker.
     start("worker", address, "--nworkers", "2", "--nthreads", "1", "--no-dashboard")
-    with Client(address, timeout=30, set_as_default=False) as client:
+    with distributed.Client(address, timeout=30, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
     return address
 
@@ -199,6 +208,13 @@ def grading(tmp_path, recipe) -> Grading:
     out.mkdir()
     suite = fake_cluster_suite.Suite()
     return Grading(out, fake_cluster_suite.run, suite, "s1", "1", recipe.course(), deadline_s=60)
+
+
+def test_the_stand_ins_offer_what_the_pool_asks_for(grading):
+    import fake_cluster_suite
+
+    assert isinstance(grading.suite, GradingSuite)
+    assert isinstance(fake_cluster_suite.outcome(""), Outcome)
 
 
 def hand_in(folder: Path, **work: str) -> Path:
@@ -316,7 +332,7 @@ def test_an_earlier_result_is_kept_and_a_changed_submission_is_not(
         "d": False,
     }
     assert (grading.out / "a.json").stat().st_ino == inode
-    assert any("damaged" in note for note in read_record(grading.out, "d")[0].notes)
+    assert any(note.fields["why"] == "damaged" for note in read_record(grading.out, "d")[0].notes)
     regraded = graded(work, replace(grading, regrade=True), client, recipe)
     assert not regraded["a"].kept
 
@@ -404,7 +420,7 @@ def test_nobody_there_is_a_sentence(tmp_path, grading, recipe, start):
         pass
     found = find_submissions([hand_in(tmp_path / "class", a="pass", b="pass")], grading.course)
     options = {"recipe": recipe, "preload": PRELOAD, "patience_s": 0.5}
-    with Client(address, set_as_default=False) as client:
+    with distributed.Client(address, set_as_default=False) as client:
         running = grade_on_cluster(found, grading, [], client=client, **options)
         with pytest.raises(GraderError, match="has had no workers for"):
             next(running)
@@ -447,7 +463,8 @@ def test_interrupt_keeps_what_is_done(tmp_path, grading, recipe, scheduler, monk
 
     def interrupt() -> None:
         wait_until(lambda: all(path.exists() for path in there), "two results")
-        os.kill(os.getpid(), signal.SIGINT)
+        # To this thread, as a shell does it where the others wait: what it holds back stays so.
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(Interrupted, match=r"Stopped\. 2 of 4 results are kept"):

@@ -15,8 +15,8 @@ import pytest
 from assignment.harness import draws
 from assignment.harness.points import grading_of
 from assignment.harness.student import LocalBackend, Student
-from grader import diagnosis
-from grader.suite import Suite, collect_public
+from grader.diagnosis import lookup
+from grader.grading.suite import Suite, collect_public
 
 ROOT = Path(__file__).parent.parent
 # No seed stands in both: what is drawn by it differs in all tests.
@@ -26,7 +26,7 @@ EXERCISES = 11
 
 
 def seed_of(item: pytest.Item, secret: bytes) -> int:
-    return Suite(None, None, "", draws=secret).seed_of(diagnosis.test_name(item))
+    return Suite(None, None, "", draws=secret).seed_of(lookup.test_name(item))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def points_of(items: list[pytest.Item], table: Table) -> dict[str, float]:
             run(item, table)
         except Exception:
             continue
-        earned[diagnosis.test_name(item)] = grading_of(item).points
+        earned[lookup.test_name(item)] = grading_of(item).points
     return earned
 
 
@@ -173,7 +173,7 @@ def test_the_same_secret_draws_the_same(own_draws):
             backend = Questions()
             with draws.draws_of(item.obj, seed_of(item, secret)):
                 run(item, backend)
-            found[diagnosis.test_name(item)] = backend.asked
+            found[lookup.test_name(item)] = backend.asked
         return found
 
     one, again, other = map(questions, (SECRETS[0], SECRETS[0], SECRETS[1]))

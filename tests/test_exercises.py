@@ -23,11 +23,11 @@ from assignment.harness.plugin import whole_parts
 from assignment.harness.quantity import MAX_TEXT, Unreadable, read, read_shape, shown
 from assignment.harness.student import NotStarted, Student
 from assignment.harness.units import SHAPE, UNITS
-from grader import exercises
-from grader.exercises import all_questions
-from grader.exercises import questions as questions_file
-from grader.nbgrader.questions import questions as questions_in_words
-from grader.skeleton import ASSIGNMENT
+from grader.authoring import exercises
+from grader.authoring.exercises import all_questions
+from grader.authoring.exercises import questions as questions_file
+from grader.authoring.skeleton import ASSIGNMENT
+from grader.integrations.nbgrader.questions import questions as questions_in_words
 
 PART = next(part for part in PARTS if part.module == "exercises")
 BY_NAME = {question.name: question for question in all_questions()}
@@ -440,6 +440,7 @@ def test_a_question_that_is_changed_makes_the_file_stale(monkeypatch):
     first = all_questions()[0]
     for changed in (replace(first, value=first.value * 1.01), replace(first, digits=2)):
         monkeypatch.setattr(
-            "grader.exercises.answers.all_questions", lambda c=changed: (c, *all_questions()[1:])
+            "grader.authoring.exercises.answers.all_questions",
+            lambda c=changed: (c, *all_questions()[1:]),
         )
         assert exercises.is_stale()

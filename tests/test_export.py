@@ -14,17 +14,23 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from assignment.harness.parts import PARTS
-from grader import cli
-from grader.errors import GraderError
-from grader.export import raw_csv, schema
-from grader.export.canvas import fill_column
-from grader.export.cells import number_cell, text_cell
-from grader.export.csv_file import to_csv, write_csv
-from grader.export.gradescope import results_json
-from grader.export.json_file import ScoresDocument, write_json
-from grader.lateness import Late
-from grader.policy import ClassScores, Policy, Score, score
-from grader.record import DiagnosisRecord, SubmissionResult, TestResult, make_result, write_record
+from grader.base.errors import GraderError
+from grader.cli import main
+from grader.grades.lateness import Late
+from grader.grades.policy import ClassScores, Policy, Score, score
+from grader.integrations.export import raw_csv, schema
+from grader.integrations.export.canvas import fill_column
+from grader.integrations.export.cells import number_cell, text_cell
+from grader.integrations.export.csv_file import to_csv, write_csv
+from grader.integrations.export.gradescope import results_json
+from grader.integrations.export.json_file import ScoresDocument, write_json
+from grader.results.record import (
+    DiagnosisRecord,
+    SubmissionResult,
+    TestResult,
+    make_result,
+    write_record,
+)
 
 FEW = settings(max_examples=80, deadline=None, derandomize=True)
 COLUMN = "Lecture 2 (123456)"
@@ -128,7 +134,7 @@ def test_every_name_and_note_is_one_cell_that_is_no_formula(names, note):
 
 
 def test_the_columns_are_those_of_the_documentation(tmp_path):
-    from grader.export import csv_file
+    from grader.integrations.export import csv_file
 
     policy = Policy(late=Late(due=DUE, percent_per_day=10.0))
     found = score(a_record(), policy, DUE + timedelta(hours=30))
@@ -173,7 +179,7 @@ def test_the_json_document_reads_back_and_matches_its_schema(tmp_path):
 def test_the_schemas_in_docs_are_current(name):
     current = schema.schema_text(schema.MODELS[name])
     there = (schema.FOLDER / name).read_text(encoding="utf-8")
-    assert there == current, "run: python -m grader.export.schema"
+    assert there == current, "run: python -m grader.integrations.export.schema"
 
 
 # --------------------------------------------------------------------------------------- raw csv
@@ -515,7 +521,7 @@ def results(tmp_path, monkeypatch):
 
 
 def export(*arguments):
-    return CliRunner().invoke(cli.app, ["export", *map(str, arguments)])
+    return CliRunner().invoke(main.app, ["export", *map(str, arguments)])
 
 
 def test_export_to_csv_and_json(results, tmp_path):
@@ -554,7 +560,7 @@ def test_a_refused_canvas_export_writes_nothing(results, tmp_path):
     path = canvas_file(tmp_path, ANA)
     before = sorted(tmp_path.rglob("*"))
     shown = export("--to", "canvas", "--into", path, "--column", "Lecture 9 (9)")
-    assert shown.exit_code == cli.EXIT_USAGE and "There is no column" in shown.output
+    assert shown.exit_code == main.EXIT_USAGE and "There is no column" in shown.output
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -587,7 +593,7 @@ def test_export_to_gradescope_writes_a_file_a_submission_and_lists_who_has_no_gr
 def test_what_cannot_be_done_is_a_sentence(results, tmp_path, arguments, words):
     (tmp_path / "empty").mkdir()
     shown = export(*arguments)
-    assert shown.exit_code == cli.EXIT_USAGE
+    assert shown.exit_code == main.EXIT_USAGE
     assert words in " ".join(shown.output.split())
     assert "Traceback" not in shown.output
 
@@ -598,7 +604,7 @@ def test_what_cannot_be_done_is_a_sentence(results, tmp_path, arguments, words):
 @pytest.fixture
 def notebook_tests() -> list[TestResult]:
     """Every test that stands in a notebook, passed."""
-    from grader.nbgrader.cells import grade_cells
+    from grader.integrations.nbgrader.cells import grade_cells
 
     return [
         TestResult(
@@ -620,7 +626,7 @@ def notebook_tests() -> list[TestResult]:
 def course(tmp_path, monkeypatch) -> Path:
     """An nbgrader course whose gradebook knows the homework's cells, and Ana and Bob."""
     nbgrader = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
-    from grader.nbgrader.cells import grade_cells, notebook_name, solution_id
+    from grader.integrations.nbgrader.cells import grade_cells, notebook_name, solution_id
 
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     folder = tmp_path / "course"
@@ -691,5 +697,5 @@ def test_export_to_nbgrader_writes_points_times_and_leaves_out_who_has_no_grade(
 
     write_record(results, a_record("zoe", tests=notebook_tests))
     refused = export(*arguments)
-    assert refused.exit_code == cli.EXIT_USAGE and "zoe" in refused.output
+    assert refused.exit_code == main.EXIT_USAGE and "zoe" in refused.output
     assert totals(course) == written

@@ -12,12 +12,14 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from grader import cli, doctor, sandbox
-from grader import run as grader_run
-from grader.intake import Course
-from grader.pool import Grading
-from grader.record import TestResult, make_result, write_record
-from grader.summary import Summary
+from grader import grade_class as grader_run
+from grader import sandbox
+from grader.base.notes import note
+from grader.cli import doctor, main
+from grader.intake.submissions import Course
+from grader.results.record import TestResult, make_result, write_record
+from grader.results.summary import Summary
+from grader.running.pool import Grading
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,7 +30,9 @@ def command(monkeypatch, tmp_path):
     course = Course(tmp_path / "package", ("attention", "rope"), ())
     states: dict[str, str] = {}
     seen = SimpleNamespace(states=states, grading=None, jobs=None)
-    suite = SimpleNamespace(close=lambda: None)
+    suite = SimpleNamespace(
+        blank_tests=(), real_model=None, hash_now=lambda key: "s", close=lambda: None
+    )
 
     def grading(out, course, secret, sandbox, regrade, real_model) -> Grading:
         return Grading(out, print, suite, "s", "1", course, sandbox, regrade=regrade)
@@ -55,7 +59,7 @@ def command(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str):
-        seen.result = CliRunner().invoke(cli.app, [str(a) for a in arguments])
+        seen.result = CliRunner().invoke(main.app, [str(a) for a in arguments])
         return seen.result
 
     seen.run = run
@@ -142,9 +146,9 @@ def test_a_bug_of_the_grader_is_a_sentence_too(monkeypatch, capsys):
     def broken():
         raise RuntimeError("boom \x1b[2J")
 
-    monkeypatch.setattr(cli, "app", broken)
+    monkeypatch.setattr(main, "app", broken)
     with pytest.raises(SystemExit) as caught:
-        cli.main()
+        main.main()
     assert caught.value.code == 3
     text = capsys.readouterr().err
     assert "The grader itself failed: RuntimeError: boom" in text
@@ -181,7 +185,7 @@ def test_show_prints_failures_of_one_student(command, tmp_path):
         suite_version="1",
         state="graded",
         tests=[TestResult(**test)],
-        notes=["old.zip was ignored"],
+        notes=[note("inner_archive", file="old.zip")],
     )
     (tmp_path / "results").mkdir()
     write_record(tmp_path / "results", result)
@@ -191,7 +195,7 @@ def test_show_prints_failures_of_one_student(command, tmp_path):
         "4.2 decode_step",
         "step 3 is wrong",
         "first bad step 3, largest error 0.25, tolerance 1e-09",
-        "note: old.zip was ignored",
+        "note: old.zip is an archive inside the submission and was ignored",
     ):
         assert words in text
     assert "There are: ana." in command.run("show", "bob").output
@@ -208,14 +212,14 @@ def test_no_sandbox_is_said_loudly_and_a_missing_one_is_a_sentence(monkeypatch, 
 
     def choose(name):
         if name == "none":
-            return SimpleNamespace(tier="none")
+            return SimpleNamespace(kind="none", tier="none")
         raise Unavailable("bwrap is not there.")
 
     monkeypatch.setattr(sandbox, "SandboxUnavailable", Unavailable)
     monkeypatch.setattr(sandbox, "choose_sandbox", choose)
     assert grader_run._require_sandbox("none") == "none"
     assert "WARNING: no sandbox" in capsys.readouterr().err
-    with pytest.raises(cli.GraderError, match=r"bwrap is not there\. `grader doctor`"):
+    with pytest.raises(main.GraderError, match=r"bwrap is not there\. `grader doctor`"):
         grader_run._require_sandbox("auto")
 
 

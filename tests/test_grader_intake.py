@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import intake
-from grader.archives import IntakeLimits, read_archive
-from grader.errors import GraderError, NothingToGrade
-from grader.intake import Course, find_submissions, prepare, student_id
-from grader.seeds import derive_seed, load_secret
+from grader.base.errors import GraderError, NothingToGrade
+from grader.base.notes import in_words
+from grader.base.seeds import derive_seed, load_secret
+from grader.intake import submissions
+from grader.intake.archives import IntakeLimits, read_archive
+from grader.intake.submissions import Course, find_submissions, prepare, student_id
 
 WORK = b"def softmax(x, axis=-1):\n    return x\n"
 ROPE = b"def apply_rope(x, positions):\n    return x\n"
@@ -74,7 +75,7 @@ def ids(found) -> list[str]:
     return [submission.student for submission in found]
 
 
-def prepared(path: Path, course: Course, where: Path) -> intake.Prepared:
+def prepared(path: Path, course: Course, where: Path) -> submissions.Prepared:
     (found,) = find_submissions([path], course)
     return prepare(found, where, course)
 
@@ -184,7 +185,7 @@ def test_same_id_is_graded_separately_and_the_same_place_once(course, tmp_path):
     paths = [tmp_path / "x", tmp_path / "y", tmp_path / "ANA.zip", tmp_path / "x" / "ana"]
     found = find_submissions(paths, course)
     assert ids(found) == ["ana", "ana-2", "ana-3", "ana-2-2", "ANA-4"]
-    assert "same id" in found[2].notes[0]
+    assert found[2].notes[0].kind == "same_id"
 
 
 def test_canvas_files_of_one_student_are_one_submission(course, tmp_path):
@@ -276,7 +277,7 @@ def test_only_the_students_modules_are_taken(course, tmp_path):
     }
     assert laid_out["assignment/transformer.py"].read_text() == "# trusted transformer\n"
     assert laid_out["assignment/__init__.py"].read_text() == "# trusted __init__\n"
-    assert any("my-notes.py" in note for note in done.notes)
+    assert any("my-notes.py" in in_words(note) for note in done.notes)
 
 
 def test_prepared_files_are_plain_and_readable_whatever_the_umask(course, tmp_path):
@@ -301,7 +302,7 @@ def test_links_and_pipes_in_a_folder_are_left_out(course, tmp_path):
     os.mkfifo(folder / "pipe.py")
     done = prepared(folder, course, tmp_path / "out")
     assert done.taken == ("rope.py",)
-    assert len([note for note in done.notes if "symbolic link" in note]) == 2
+    assert len([note for note in done.notes if note.kind == "link"]) == 2
 
 
 def test_linked_student_folder_is_listed_not_followed(course, tmp_path):
@@ -320,7 +321,7 @@ def test_shallowest_modules_win_and_the_package_among_equals(course, tmp_path):
     done = prepared(archive, course, tmp_path / "out")
     assert (done.folder / "assignment" / "attention.py").read_bytes() == WORK
     assert done.taken == ("attention.py",)
-    assert len([note for note in done.notes if "ignored" in note]) == 2
+    assert len([note for note in done.notes if "ignored" in in_words(note)]) == 2
 
 
 def test_depth_counts_before_the_packages_name(course, tmp_path):
@@ -387,7 +388,7 @@ def test_the_notebook_that_defines_the_functions_is_taken(course, tmp_path):
     done = prepared(archive, course, tmp_path / "out")
     cells = (done.folder / "assignment" / "notebook_cells.json").read_text()
     assert "softmax" in cells
-    assert "a_scratch.ipynb was ignored" in done.notes[0]
+    assert "a_scratch.ipynb was ignored" in in_words(done.notes[0])
 
 
 @pytest.mark.parametrize(
@@ -481,7 +482,7 @@ def test_a_virtual_environment_with_links_does_no_harm(course, tmp_path):
     path = tar_of(tmp_path / "ana.tgz", files, "w:gz", extra=[link])
     done = prepared(path, course, tmp_path / "out")
     assert done.taken == ("attention.py",)
-    assert any("old.zip is an archive inside" in note for note in done.notes)
+    assert any("old.zip is an archive inside" in in_words(note) for note in done.notes)
 
 
 def test_zip_made_on_windows_with_backslashes_is_read(course, tmp_path):
@@ -609,7 +610,7 @@ def test_last_of_two_entries_of_one_name_is_taken(tmp_path):
         archive.writestr("attention.py", WORK)
     contents = read_archive(path)
     assert contents.files == {"attention.py": WORK}
-    assert "twice" in contents.notes[0]
+    assert contents.notes[0].kind == "file_twice"
 
 
 # ------------------------------------------------------------------------------------ secrets
@@ -723,7 +724,8 @@ def test_a_module_under_another_name_is_told_and_not_guessed(name, form, course,
         path = zip_of(tmp_path / "ana.zip", files)
     (found,) = find_submissions([path], course)
     prepared = prepare(found, tmp_path / "out", course)
-    assert f"found {name}: rename it to attention.py if it is meant" in prepared.notes
+    told = f"found {name}: rename it to attention.py if it is meant"
+    assert told in map(in_words, prepared.notes)
     assert prepared.from_stubs == ("attention.py",)
 
 
@@ -731,7 +733,7 @@ def test_a_copy_beside_the_module_is_nothing_to_tell(course, tmp_path):
     files = {"attention.py": WORK, "attention (1).py": WORK, "rope.py": ROPE, "rope2.py": ROPE}
     (found,) = find_submissions([write_tree(tmp_path / "ana", files)], course)
     notes = prepare(found, tmp_path / "out", course).notes
-    assert not any("rename" in note for note in notes)
+    assert not any(note.kind == "near_miss" for note in notes)
 
 
 @pytest.mark.parametrize("name", ["attention (1).py", "Attention.py", "attention.py.txt"])
@@ -770,7 +772,7 @@ def test_files_beside_the_submissions_are_told(course, tmp_path):
     found = find_submissions([write_tree(tmp_path / "class", files)], course, stray=stray)
     assert [one.student for one in found] == ["ana", "cyd", "dan"]
     assert sorted(path.name for path in stray) == ["bob.pdf", "eve", "fay.docx", "grades.xlsx"]
-    told = intake.passed_over([*stray, *map(Path, "xyz")])
+    told = submissions.passed_over([*stray, *map(Path, "xyz")])
     assert "not looked at: 7 (bob.pdf, eve, fay.docx, grades.xlsx, x, …)." in told
 
 

@@ -14,28 +14,32 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
-from grader.intake import Course, find_submissions
-from grader.pool import Grading, grade_all, results_lock
-from grader.record import SubmissionResult, read_record, record_path
+from grader.base.errors import GraderError
+from grader.intake.submissions import Course, find_submissions
+from grader.results.record import SubmissionResult, read_record, record_path
+from grader.running.pool import Grading, grade_all, results_lock
+from grader.running.protocols import GradingSuite, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
-PRELOAD = ("grader.pool",)
+PRELOAD = ("grader.running.pool",)
 
-# Stands in for grader.suite. A submission's attention.py says what the harness does with it.
+# Stands in for the suite. A submission's attention.py says what the harness does with it.
 FAKE_SUITE = """
 import ctypes, os, signal, subprocess, sys, time
 from pathlib import Path
 from types import SimpleNamespace
-from grader.errors import GraderError
-from grader.record import TestResult
-
-class SandboxUnavailable(Exception):
-    pass
+from grader.base.errors import GraderError
+from grader.results.record import TestResult
+from grader.sandbox import SandboxUnavailable
 
 class Suite:
+    real_model = None
+
     def __init__(self, scratch):
         self.scratch = Path(scratch)
+
+    def hash_now(self, secret):
+        return "s1"
 
     def close(self):
         pass
@@ -58,6 +62,10 @@ def run(suite, prepared, sandbox, limits, slot):
         return act(todo[0], suite, slot)
     finally:
         slot_file.unlink()
+
+def outcome(tests, notes):
+    return SimpleNamespace(tests=tests, sandbox="portable", tier="fake", worker_notes=notes,
+                           diagnoses=(), generated_text="", expected_text="")
 
 def act(what, suite, slot):
     state = "passed"
@@ -82,12 +90,13 @@ def act(what, suite, slot):
             time.sleep(600)
         os._exit(int(what[-1]))
     if what == "empty":
-        return SimpleNamespace(tests=[], tier="fake", seconds=0.0, worker_notes="")
+        return outcome([], "")
     if what == "slow":
         time.sleep(0.2)
     if what == "exhausted":
         state = "out_of_time"
-    return SimpleNamespace(tests=[a_test(1.0, state)], tier="fake", seconds=0.1, worker_notes="hi")
+    return outcome([a_test(1.0, state)], "hi")
+
 """
 
 # A grader as a process of its own, with the stand-ins in place of suite and sandbox.
@@ -143,6 +152,13 @@ def grading(tmp_path, course, fakes) -> Grading:
     out.mkdir()
     suite = fake_suite.Suite(scratch)
     return Grading(out, fake_suite.run, suite, "s1", "1", course, deadline_s=60)
+
+
+def test_the_stand_ins_offer_what_the_pool_asks_for(grading):
+    import fake_suite
+
+    assert isinstance(grading.suite, GradingSuite)
+    assert isinstance(fake_suite.outcome([], ""), Outcome)
 
 
 def hand_in(folder: Path, **work: str) -> Path:
@@ -288,7 +304,7 @@ def test_damaged_and_unsandboxed_records_are_graded_anew(grading, tmp_path):
     calls(grading)
     ana, bob = (record_path(grading.out, name) for name in ("ana", "bob"))
     ana.write_bytes(ana.read_bytes()[:-40])
-    bob.write_text(json.dumps(json.loads(bob.read_text()) | {"sandbox_tier": "none"}))
+    bob.write_text(json.dumps(json.loads(bob.read_text()) | {"sandbox": "none"}))
     graded(work, replace(grading, sandbox="none"))
     assert calls(grading) == ["ana"]
     graded(work, grading)
@@ -296,7 +312,7 @@ def test_damaged_and_unsandboxed_records_are_graded_anew(grading, tmp_path):
     bob.write_text(json.dumps(json.loads(bob.read_text()) | {"state": "error"}))
     graded(work, grading)
     assert calls(grading) == ["bob"]
-    assert any("damaged" in note for note in read_record(grading.out, "ana")[0].notes)
+    assert any(note.fields["why"] == "damaged" for note in read_record(grading.out, "ana")[0].notes)
 
 
 def test_memory_stays_flat(grading, tmp_path):

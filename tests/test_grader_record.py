@@ -9,7 +9,10 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from grader.record import (
+from grader.base.notes import in_words, note
+from grader.base.terminal import plain
+from grader.reports.class_table import class_table, print_result
+from grader.results.record import (
     MAX_MESSAGE,
     SubmissionResult,
     TestResult,
@@ -19,8 +22,6 @@ from grader.record import (
     remove_drafts,
     write_record,
 )
-from grader.table import class_table, print_result
-from grader.terminal import plain
 
 
 def a_test(number: int = 1, **changes) -> TestResult:
@@ -61,7 +62,7 @@ def shown(printer, width: int = 100) -> str:
 def test_a_record_reads_back_equal_and_its_sums_are_right(tmp_path):
     result = a_result(tests=[a_test(i, points=0.1, max_points=0.1) for i in range(3)])
     write_record(tmp_path, result)
-    assert read_record(tmp_path, "ana") == (result, "")
+    assert read_record(tmp_path, "ana") == (result, None)
     assert (result.total, result.max_total) == (0.3, 0.3)
     (part,) = result.parts
     assert (part.part, part.public, part.public_max, part.hidden_max) == (4, 0.3, 0.3, 0.0)
@@ -94,11 +95,15 @@ def test_points_must_be_finite_and_not_negative(points):
 
 def test_texts_of_submissions_are_bounded_and_storable(tmp_path):
     test = a_test(message="\ud800" + "x" * 10**6)
-    result = a_result(tests=[test], notes=["n" * 10**5] * 1000, output_tail="a" * 10**6 + "end")
+    result = a_result(
+        tests=[test],
+        notes=[note("words", text="n" * 10**5)] * 1000,
+        output_tail="a" * 10**6 + "end",
+    )
     write_record(tmp_path, result)
     assert len(test.message) == MAX_MESSAGE and test.message.startswith("?")
     assert result.output_tail.endswith("end")
-    assert result.notes[-1] == "… and 951 more notes"
+    assert in_words(result.notes[-1]) == "… and 951 more notes"
     assert record_path(tmp_path, "ana").stat().st_size < 60_000
     assert read_record(tmp_path, "ana")[0] == result
 
@@ -108,9 +113,9 @@ def test_half_written_record_is_never_trusted(keep, tmp_path):
     path = write_record(tmp_path, a_result())
     content = path.read_bytes().rstrip()
     path.write_bytes(content[: int(len(content) * keep)])
-    result, note = read_record(tmp_path, "ana")
+    result, refusal = read_record(tmp_path, "ana")
     assert result is None
-    assert "damaged" in note and "graded anew" in note
+    assert refusal.fields["why"] == "damaged" and "graded anew" in in_words(refusal)
 
 
 def edited(result: SubmissionResult, **changes) -> bytes:
@@ -125,7 +130,8 @@ def edited(result: SubmissionResult, **changes) -> bytes:
         b'{"score": 100}',
         b"[" * 200_000,
         b"\xff\xfe",
-        edited(a_result(), schema_version=2),
+        edited(a_result(), schema_version=0),
+        edited(a_result(), schema_version=3),
         edited(a_result(), state="perfect"),
         edited(a_result(), total=100.0),
         edited(a_result(), parts=[]),
@@ -136,18 +142,18 @@ def edited(result: SubmissionResult, **changes) -> bytes:
 )
 def test_foreign_record_is_never_trusted(content, tmp_path):
     record_path(tmp_path, "ana").write_bytes(content)
-    result, note = read_record(tmp_path, "ana")
-    assert result is None and "graded anew" in note
+    result, refusal = read_record(tmp_path, "ana")
+    assert result is None and "graded anew" in in_words(refusal)
 
 
 def test_links_pipes_and_folders_are_not_read_as_records(tmp_path):
     path = record_path(tmp_path, "ana")
     elsewhere = write_record(tmp_path, a_result("ana")).rename(tmp_path / "elsewhere")
-    assert read_record(tmp_path, "ana") == (None, "")
+    assert read_record(tmp_path, "ana") == (None, None)
     for make in (lambda: path.symlink_to(elsewhere), path.mkdir, lambda: os.mkfifo(path)):
         make()
-        result, note = read_record(tmp_path, "ana")
-        assert result is None and "graded anew" in note
+        result, refusal = read_record(tmp_path, "ana")
+        assert result is None and "graded anew" in in_words(refusal)
         path.rmdir() if path.is_dir() else path.unlink()
 
 
@@ -200,8 +206,10 @@ def test_plain_removes_what_could_act_on_a_terminal():
 
 def test_hostile_text_is_shown_as_text_everywhere():
     test = a_test(message=HOSTILE, title=HOSTILE)
-    result = a_result(tests=[test], notes=[HOSTILE], output_tail=HOSTILE, source=HOSTILE)
-    from grader.pool import summarise
+    result = a_result(
+        tests=[test], notes=[note("words", text=HOSTILE)], output_tail=HOSTILE, source=HOSTILE
+    )
+    from grader.running.pool import summarise
 
     for text in (
         shown(lambda console: console.print(class_table([summarise(result)])), 200),
@@ -212,7 +220,7 @@ def test_hostile_text_is_shown_as_text_everywhere():
 
 
 def test_class_table_shows_points_and_first_problem_and_no_zero_for_an_error():
-    from grader.pool import summarise
+    from grader.running.pool import summarise
 
     passed = a_test(1, state="passed", points=2.0, message="")
     idle = a_test(2, part=5, section="5.1", state="not_started", points=0.0, message="stub")

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import grader.suite
+import grader.grading.suite
 from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
-from grader.demo import agrees_with
-from grader.errors import GraderError
-from grader.nbgrader.questions import questions
-from grader.record import TestResult, read_record
-from grader.run import grade_class
-from grader.sample_class import EXAMPLES, KEPT
+from grader.authoring.sample_class import EXAMPLES, KEPT
+from grader.base.errors import GraderError
+from grader.base.seeds import load_secret
+from grader.cli.demo import agrees_with
+from grader.grade_class import grade_class
+from grader.grading.suite import Suite, collect
+from grader.integrations.nbgrader.questions import questions
+from grader.results.record import TestResult, read_record
 from grader.sandbox import SandboxUnavailable, choose_sandbox
-from grader.seeds import load_secret
-from grader.suite import Suite, collect
 
 pytestmark = pytest.mark.xdist_group("sample_class")
 
 EXPECTED = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
+
+
+TELLTALE = """
+import numpy as np
+
+SEEN = []
+
+def apply_rope(x, positions, theta=10000.0):
+    SEEN.append(f"<{np.asarray(x, float).ravel()[-1]:.15g}>")
+    raise ValueError(" ".join(SEEN))
+"""
 
 
 def require_sandbox() -> None:
@@ -38,9 +50,31 @@ def secret(graded_class) -> Path:
     return graded_class.secret
 
 
-@pytest.fixture
-def results(graded_class) -> Path:
-    return graded_class.results
+@pytest.fixture(scope="module")
+def results(graded_class, tmp_path_factory) -> Path:
+    """The sample class, and two submissions of this file graded to it."""
+    made = tmp_path_factory.mktemp("made")
+    out = shutil.copytree(graded_class.results, made / "out")
+    work = [echo(made / "echo"), telltale(made / "telltale")]
+    grade_class(work, out, secret_file=graded_class.secret, real_model=False, quiet=True)
+    return out
+
+
+def echo(folder: Path) -> Path:
+    """Functions that give back their first argument."""
+    folder.mkdir()
+    for module in STUDENT_MODULES:
+        names = [name for name, home in MODULE_OF.items() if home == module]
+        code = "def echo(x=None, *rest, **more):\n    return x\n\n" + " = ".join(names)
+        (folder / f"{module}.py").write_text(f"{code} = echo\n")
+    return folder
+
+
+def telltale(folder: Path) -> Path:
+    """Says in every error all that it was given so far."""
+    folder.mkdir()
+    (folder / "rope.py").write_text(TELLTALE)
+    return folder
 
 
 def result_of(results: Path, name: str):
@@ -134,12 +168,12 @@ def test_the_hidden_cases_are_readable_by_the_grader_only(tmp_path):
 
 
 def test_a_changed_test_changes_the_suites_hash(tmp_path, monkeypatch):
-    before = grader.suite.suite_hash(b"s" * 32)
+    before = grader.grading.suite.suite_hash(b"s" * 32)
     extra = tmp_path / "test_more.py"
     extra.write_text("# another test\n")
-    sources = [*grader.suite._sources(), extra]
-    monkeypatch.setattr(grader.suite, "_sources", lambda: sources)
-    assert grader.suite.suite_hash(b"s" * 32) != before
+    sources = [*grader.grading.suite._sources(), extra]
+    monkeypatch.setattr(grader.grading.suite, "_sources", lambda: sources)
+    assert grader.grading.suite.suite_hash(b"s" * 32) != before
 
 
 def test_a_real_model_that_is_not_there_is_said(tmp_path, monkeypatch):
@@ -154,18 +188,22 @@ def test_a_sandbox_that_stops_working_is_an_error_and_no_zero(tmp_path, monkeypa
     def refuse(self):
         raise SandboxUnavailable("no namespaces today")
 
-    from grader.remote import RemoteStudent
     from grader.sandbox import Limits
+    from grader.sandbox.remote import RemoteStudent
 
     monkeypatch.setattr(RemoteStudent, "_start", refuse)
     suite = Suite.load(b"a" * 32, False, tmp_path)
     with pytest.raises(SandboxUnavailable, match="no namespaces today"):
-        grader.suite.run_suite(suite, KEPT / "correct-einsum", "auto", Limits(), 0)
+        grader.grading.suite.run_suite(suite, KEPT / "correct-einsum", "auto", Limits(), 0)
 
 
 def a_test(name: str, state: str) -> TestResult:
     return TestResult(
         id=f"test_part3_rope.py::test_rope[{name}]",
+        file="test_part3_rope.py",
+        function="test_rope",
+        case_set=name.partition("-")[0],
+        case=name.partition("-")[2],
         part=3,
         section="3.2",
         title="rope",
@@ -181,7 +219,7 @@ def a_test(name: str, state: str) -> TestResult:
 )
 def test_a_public_case_earns_only_what_its_hidden_twin_confirms(hidden, points):
     """The public answers are in the student's hands: a table of them is no homework."""
-    public, twin = grader.suite.with_twin_rule(
+    public, twin = grader.grading.suite.with_twin_rule(
         [a_test("public-float64", "passed"), a_test("hidden-float64", hidden)]
     )
     assert public.points == points
@@ -189,36 +227,13 @@ def test_a_public_case_earns_only_what_its_hidden_twin_confirms(hidden, points):
     assert twin.state == hidden
 
 
-def test_empty_code_earns_next_to_nothing(results, secret, tmp_path):
+def test_empty_code_earns_next_to_nothing(results):
     """Functions that give back their first argument satisfy many a property."""
-    source = tmp_path / "echo"
-    source.mkdir()
-    for module in STUDENT_MODULES:
-        names = [name for name, home in MODULE_OF.items() if home == module]
-        code = "def echo(x=None, *rest, **more):\n    return x\n\n" + " = ".join(names)
-        (source / f"{module}.py").write_text(f"{code} = echo\n")
-    out = tmp_path / "results"
-    grade_class([source], out, secret_file=secret, real_model=False, quiet=True)
-    assert result_of(out, "echo").total <= 5
+    assert result_of(results, "echo").total <= 5
 
 
-TELLTALE = """
-import numpy as np
-
-SEEN = []
-
-def apply_rope(x, positions, theta=10000.0):
-    SEEN.append(f"<{np.asarray(x, float).ravel()[-1]:.15g}>")
-    raise ValueError(" ".join(SEEN))
-"""
-
-
-def test_words_of_public_tests_hold_no_hidden_input(secret, tmp_path):
+def test_words_of_public_tests_hold_no_hidden_input(results, secret, tmp_path):
     """What a submission says of all it was given, told to its author where the test is public."""
-    require_sandbox()
-    source = tmp_path / "telltale"
-    source.mkdir()
-    (source / "rope.py").write_text(TELLTALE)
     suite = Suite.load(load_secret(secret).key, False, tmp_path)
     cases, public = suite.case_sets["hidden"], suite.case_sets["public"]
     suite.close()
@@ -227,10 +242,8 @@ def test_words_of_public_tests_hold_no_hidden_input(secret, tmp_path):
         {f"<{np.asarray(of[name].x, float).ravel()[-1]:.15g}>" for name in names}
         for of in (cases, public)
     )
-    out = tmp_path / "results"
-    grade_class([source], out, secret_file=secret, real_model=False, quiet=True)
     told: dict[str, set[str]] = {"public": set(), "hidden": set(), "own": set()}
-    for test in result_of(out, "telltale").tests:
+    for test in result_of(results, "telltale").tests:
         if test.part == 3:
             kind = test.visibility if "[" in test.id else "own"
             told[kind].update(re.findall(r"<[^>]+>", test.message))

@@ -9,6 +9,7 @@ import tomllib
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import typer
@@ -27,44 +28,44 @@ from words_support import (
 )
 
 from assignment.harness import told
-from assignment.harness import words as harness_words
 from assignment.harness.diagnosis import Diagnosis
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS, STUDENT_MODULES
-from grader import carry, import_words, pool, suite, words
+from grader.base import notes, words
+from grader.base.notes import Note, in_words, note
+from grader.base.places import ASSIGNMENT, GRADER, HIDDEN_TESTS
 from grader.bench import picture
-from grader.cli import app
-from grader.export import gradescope
-from grader.export.gradescope import results_json
-from grader.intake import _same_id
-from grader.lateness import Late
-from grader.nbgrader import cells, course
-from grader.nbgrader.handout import part_texts
-from grader.policy import SAME_ID, score
-from grader.policy_file import Minimum, Policy
-from grader.record import DiagnosisRecord, read_record, write_record
-from grader.release.notebook import homework_notebook
-from grader.report.classroom import Classroom
-from grader.report.student import student_page
-from grader.report.text import moment, said_by_script
-from grader.similar.compare import Comparison
-from grader.similar.fingerprints import fingerprints
-from grader.similar.ranking import Pair
-from grader.similar.site import write_pages
-from grader.similar.texts import Text
-from grader.suite import Suite, collect
+from grader.cli.main import app
+from grader.grades.lateness import Late
+from grader.grades.policy import score
+from grader.grades.policy_file import Minimum, Policy
+from grader.grading import second_run, suite
+from grader.grading.suite import Suite, collect
+from grader.integrations.export import gradescope
+from grader.integrations.export.gradescope import results_json
+from grader.integrations.nbgrader import cells, course
+from grader.integrations.nbgrader.handout import part_texts
+from grader.integrations.release.notebook import homework_notebook
+from grader.reports.pages.classroom import Classroom
+from grader.reports.pages.student import student_page
+from grader.reports.pages.text import moment, said_by_script
+from grader.reports.similar.compare import Comparison
+from grader.reports.similar.fingerprints import fingerprints
+from grader.reports.similar.ranking import Pair
+from grader.reports.similar.site import write_pages
+from grader.reports.similar.texts import Text
+from grader.results.record import DiagnosisRecord, read_record, write_record
 
-GRADER = Path(words.__file__).parent
 SOURCES = [
     path
     for path in sorted(GRADER.rglob("*.py"))
     if path.name != "words.py" and "known_bugs" not in path.parts
 ]
-HIDDEN = sorted((GRADER / "hidden").glob("test_*.py"))
+HIDDEN = sorted(HIDDEN_TESTS.glob("test_*.py"))
 # The grader's own, and with the homework's.
-DICTIONARY = tomllib.loads((GRADER / "zh.toml").read_text(encoding="utf-8"))
+DICTIONARY = tomllib.loads((GRADER / "base" / "zh.toml").read_text(encoding="utf-8"))
 BOTH = words.DICTIONARY.chinese
-TEMPLATES = sorted((GRADER / "report" / "templates").glob("*.j2"))
+TEMPLATES = sorted((GRADER / "reports" / "pages" / "templates").glob("*.j2"))
 SCRIPTS = ("class.js",)
 # Texts that `spoken` looks up by a name.
 LOOKED_UP = {
@@ -72,8 +73,9 @@ LOOKED_UP = {
     *("passed", "failed", "not started", "waiting", "out of time"),
     *("solution", "naive", "bound"),  # what a ratio is taken to
     *gradescope._WHY.values(),
-    *(carry.RIGHT, carry.WRONG, cells.HIDDEN_FAILED, cells.HIDDEN_ONLY_FAILED),
-    import_words.ONLY_NUMPY,
+    *(second_run.RIGHT, second_run.WRONG, cells.HIDDEN_FAILED, cells.HIDDEN_ONLY_FAILED),
+    *notes.SENTENCES.values(),
+    *notes.REFUSALS.values(),
 }
 # Verdicts on what was handed in: a student reads them. The grader's own errors, and nbgrader's, are
 # the instructor's and in English.
@@ -162,7 +164,7 @@ def test_verdicts_do_not_go_around_the_one_function():
 
 def a_title(part: int) -> str:
     """A title of the part's own tests."""
-    source = next((GRADER.parent / "assignment").glob(f"test_part{part}_*.py"))
+    source = next((ASSIGNMENT).glob(f"test_part{part}_*.py"))
     return min(titles([source]))
 
 
@@ -174,8 +176,8 @@ def record_of_a_class(student: str):
     seen, unseen = failed_decode(message=in_chinese), failed_decode("hidden", HIDDEN_SECRET)
     undone = {"state": "not_started", "message": "7.1 还没有实现"}
     tests = (
-        make_test(4, "4.3", f"{titles[4]} (mha)", "decode", "public", **seen),
-        make_test(4, "4.3", f"{titles[4]} (mha)", "decode", "hidden", **unseen),
+        make_test(4, "4.3", titles[4], "decode", "public", variant="mha", **seen),
+        make_test(4, "4.3", titles[4], "decode", "hidden", variant="mha", **unseen),
         make_test(5, "5.1", titles[5], "grouped", "public", with_trusted_parts=True),
         make_test(6, "6.1", titles[6], "long", "hidden", state="failed", message=HIDDEN_SECRET),
         make_test(7, "7.1", titles[7], "t", "public", **undone),
@@ -187,7 +189,7 @@ def record_of_a_class(student: str):
         student,
         tests,
         diagnoses=(DiagnosisRecord(part=4, bugs=found, n_tests=7, error=9e-16, fact=fact),),
-        notes=(_same_id("bob"),),
+        notes=(note("same_id", name="bob"),),
         generated_text="一个不同的结尾",
         expected_text="一个结尾",
     )
@@ -284,7 +286,7 @@ def test_what_is_filled_in_stays_text(chinese):
         hostile,
         [make_test(4, "4.3", hostile, "decode", "public", state="failed", message=hostile)],
         diagnoses=(DiagnosisRecord(part=4, bugs=bug, n_tests=1, error=0.0, fact=hostile),),
-        notes=(hostile,),
+        notes=(note("words", text=hostile),),
         generated_text=hostile,
         expected_text="x",
     )
@@ -313,44 +315,62 @@ def test_the_moment_is_written_as_in_the_language():
 # ------------------------------------------------------------------------ what the words carry
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_repeated_id_is_known_in_any_language(language):
-    words.speak(language)
-    note = _same_id("bob; both are graded")
-    words.speak("en")
-    assert SAME_ID.fullmatch(note)["id"] == "bob; both are graded"
+A_FIELD_OF_EACH = {"n": 3, "files": ("gqa.py", "mla.py"), "name": "bob; both are graded"}
 
 
-def test_the_line_that_says_where_is_known_in_any_language():
-    texts = [english for english in harness_words.DICTIONARY.chinese if "first wrong" in english]
-    assert len(texts) >= 3
-    for said in (*texts, *(harness_words.DICTIONARY.chinese[english] for english in texts)):
-        assert any(line.startswith(pool._WHERE) for line in said.splitlines()), said
+def test_every_kind_of_note_has_its_words():
+    assert set(get_args(notes.Kind)) == notes.SENTENCES.keys() | notes._FIELDS_OF_OTHERS.keys()
+
+
+@pytest.mark.parametrize("kind", notes.SENTENCES)
+def test_a_note_is_said_in_the_language_of_its_reader(kind):
+    about = {name: A_FIELD_OF_EACH.get(name, f"<{name}>") for name in notes._fields_of(kind)}
+    kept = Note.model_validate_json(note(kind, **about).model_dump_json())
+    assert kept == note(kind, **about)
+    english = in_words(kept)
+    words.speak("zh")
+    chinese = in_words(kept)
+    assert not CHINESE.search(english) and CHINESE.search(chinese)
+    for value in about.values():
+        named = value if isinstance(value, tuple) else (str(value),)
+        assert all(name in english and name in chinese for name in named)
+
+
+@pytest.mark.parametrize(
+    ("kind", "about"),
+    [
+        ("same_id", {}),
+        ("same_id", {"name": "bob", "more": "x"}),
+        ("link", {"id": "bob"}),
+        ("made_up", {}),
+        ("same_id", {"name": 1.5}),
+        ("earlier_record", {"file": "ana.json", "why": "made_up", "problem": ""}),
+    ],
+)
+def test_a_note_has_the_fields_of_its_kind(kind, about):
+    with pytest.raises(ValueError):
+        Note(kind=kind, fields=about)
+
+
+def test_the_words_of_a_note_are_bounded():
+    long = note("another_notebook", other="o" * 10**6, chosen="c" * 10**6)
+    assert len(in_words(long)) == notes.MAX_NOTE and in_words(long).endswith("…")
+    assert in_words(note("link", file="\ud800")) == "? is a symbolic link and was ignored"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_damaged_record_is_told_without_the_words_around(language, tmp_path):
     words.speak(language)
     (tmp_path / "ana.json").write_text("{", encoding="utf-8")
-    _, note = read_record(tmp_path, "ana")
-    inner = note.removeprefix(words.tr("an earlier ")).removesuffix(words.tr("; graded anew"))
-    assert inner.startswith("ana.json ") and inner != note
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_file_that_is_no_python_is_known_in_any_language(language):
-    words.speak(language)
-    said = import_words.in_words("gqa.py line 8 is not valid Python: expected ':'")
-    assert import_words.is_about(f"ImportError: {said}", "gqa.py")
-    assert not import_words.is_about(f"ImportError: {said}", "rope.py")
-    assert bool(CHINESE.search(said)) == (language == "zh")
-    assert import_words.in_words("importing my things") == "importing my things"
+    _, refusal = read_record(tmp_path, "ana")
+    inner = notes.why_refused(refusal)
+    assert inner.startswith("ana.json ") and inner in in_words(refusal) != inner
 
 
 def test_a_title_keeps_its_variant(chinese):
     title = next(title for title in titles(HIDDEN))
-    assert words.spoken_title(f"{title} (float32)") == f"{DICTIONARY[title]} (float32)"
-    assert words.spoken_title("A made-up title (x)") == "A made-up title (x)"
+    assert words.spoken_title(title, "float32") == f"{DICTIONARY[title]} (float32)"
+    assert words.spoken_title("A made-up title", "x") == "A made-up title (x)"
     for part in PARTS:
         assert CHINESE.search(words.spoken_title(a_title(part.number))), part.number
 
@@ -415,7 +435,7 @@ def test_a_run_speaks_to_the_submission_s_process_and_its_record(tmp_path):
     messages = {test.message.partition("\n")[0] for test in record.tests}
     assert any(m.startswith("ImportError: attention.py 第 1 行不是合法的 Python") for m in messages)
     assert "3.1 rope_frequencies 还没有实现" in messages
-    assert any(note.startswith("没有交，按未完成评分") for note in record.notes)
+    assert any(in_words(note).startswith("没有交，按未完成评分") for note in record.notes)
     titles = {test.title for test in record.tests}
     assert not any(CHINESE.search(title) for title in titles), "records keep titles in English"
 
@@ -429,7 +449,7 @@ def test_help_names_the_commands_that_speak_english_only():
 
 def test_where_the_harness_goes_its_words_go():
     """Into nbgrader's courses and into the hash of the suite; for the bundle see test_release."""
-    assignment = GRADER.parent / "assignment"
+    assignment = ASSIGNMENT
     data = set((assignment / "harness").glob("*.toml"))
     assert {path.stem for path in data} == {"zh", "hints"}
     assert data <= {path for p in course.PACKAGE_PATTERNS for path in assignment.glob(p)}
@@ -467,9 +487,7 @@ def test_the_chinese_handout_is_cut_as_the_english_one():
 
 
 def test_the_notebook_of_the_release_can_be_chinese(chinese):
-    stubs = {
-        m: (GRADER.parent / "assignment" / f"{m}.py").read_text("utf-8") for m in STUDENT_MODULES
-    }
+    stubs = {m: (ASSIGNMENT / f"{m}.py").read_text("utf-8") for m in STUDENT_MODULES}
     cells_of = json.loads(homework_notebook(stubs))["cells"]
     texts = ["".join(cell["source"]) for cell in cells_of if cell["cell_type"] == "markdown"]
     assert [text[:60] for text in texts if not CHINESE.search(text)] == []
@@ -481,7 +499,7 @@ def test_the_notebook_of_the_release_can_be_chinese(chinese):
 
 def test_nbgrader_s_notebooks_can_be_chinese(chinese):
     pytest.importorskip("nbformat", reason="nbformat is not installed (extra `nbgrader`)")
-    from grader.nbgrader.notebooks import _notebook
+    from grader.integrations.nbgrader.notebooks import _notebook
 
     def first_part() -> list:
         """Without its tests, whose collection takes long."""

@@ -20,14 +20,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from typer.testing import CliRunner
 
 from assignment.harness.parts import PARTS, STUDENT_MODULES
-from grader import cli
-from grader.errors import GraderError
-from grader.policy import Policy
-from grader.record import SubmissionResult, TestResult, make_result
-from grader.release import autograder, gradescope
-from grader.release.autograder import Metadata, read_metadata, the_submission
+from grader.base.errors import GraderError
+from grader.base.seeds import load_secret
+from grader.cli import main
+from grader.grades.policy import Policy
+from grader.integrations.release import autograder, gradescope
+from grader.integrations.release.autograder import Metadata, read_metadata, the_submission
+from grader.results.record import SubmissionResult, TestResult, make_result
 from grader.sandbox import SandboxUnavailable, choose_sandbox
-from grader.seeds import load_secret
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "5e" * 32
@@ -155,7 +155,7 @@ def archive(tmp_path_factory) -> Path:
     secret.write_text(SECRET)
     secret.chmod(0o600)
     arguments = ["release", str(out), "--gradescope", "--secret-file", str(secret)]
-    result = CliRunner().invoke(cli.app, arguments)
+    result = CliRunner().invoke(main.app, arguments)
     assert result.exit_code == 0, result.output
     assert "WARNING: autograder.zip holds the secret" in result.output
     assert "Gradescope asks for the autograder's points: they are " in result.output
@@ -212,7 +212,7 @@ def test_the_scripts_are_executable_and_secrets_are_not_for_others(archive):
         assert files.read("setup.sh").startswith(b"#!/usr/bin/env bash\n")
     assert modes["setup.sh"] == modes["run_autograder"] == 0o755
     assert {modes[name] for name in modes if name.startswith("config/")} == {0o600}
-    assert "course/grader/hidden/test_serving.py" in modes
+    assert "course/grader/grading/hidden/test_serving.py" in modes
     assert [name for name in modes if "__pycache__" in name or name.endswith(".pyc")] == []
 
 
@@ -263,7 +263,7 @@ def test_setup_installs_a_python_where_the_images_is_too_old(tmp_path):
 
 
 def test_both_releases_fit_into_one_folder(archive, tmp_path):
-    write = CliRunner().invoke(cli.app, ["release", str(archive.parent)])
+    write = CliRunner().invoke(main.app, ["release", str(archive.parent)])
     assert write.exit_code == 0, write.output
     assert archive.exists() and (archive.parent / "kv-cache-homework.zip").exists()
 

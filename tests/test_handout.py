@@ -20,8 +20,8 @@ import pytest
 
 from assignment.harness.parts import GIVEN_FILES, PART_BY_NUMBER, PARTS, Part
 from assignment.harness.words import DICTIONARY
-from grader import figures
-from grader.nbgrader.handout import part_texts
+from grader.authoring import figures
+from grader.integrations.nbgrader.handout import part_texts
 
 ROOT = Path(__file__).parent.parent
 ASSIGNMENT = ROOT / "assignment"

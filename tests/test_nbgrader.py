@@ -38,17 +38,18 @@ from nbgrader_support import (
 from typer.testing import CliRunner
 
 from assignment.harness.parts import PARTS
-from grader import cli
-from grader.errors import GraderError
-from grader.intake import Course, find_submissions, prepare
-from grader.nbgrader import gradebook as gradebook_module
-from grader.nbgrader.autograde import autograde
-from grader.nbgrader.cells import grade_cells
-from grader.nbgrader.gradebook import write_scores
-from grader.nbgrader.questions import questions
-from grader.remote import RemoteStudent
+from grader.base.errors import GraderError
+from grader.base.notes import in_words
+from grader.base.seeds import load_secret
+from grader.cli import main
+from grader.intake.submissions import Course, find_submissions, prepare
+from grader.integrations.nbgrader import gradebook as gradebook_module
+from grader.integrations.nbgrader.autograde import autograde
+from grader.integrations.nbgrader.cells import grade_cells
+from grader.integrations.nbgrader.gradebook import write_scores
+from grader.integrations.nbgrader.questions import questions
 from grader.sandbox import SandboxUnavailable, choose_sandbox
-from grader.seeds import load_secret
+from grader.sandbox.remote import RemoteStudent
 
 HONEST = ("ana", "bo", "cy")
 PATCHES = "mallory-patches"
@@ -132,7 +133,7 @@ def course(tmp_path_factory) -> Path:
     """A course with three students' and two attackers' notebooks collected; nothing is graded."""
     folder = tmp_path_factory.mktemp("nbgrader") / "course"
     load_secret(secret(folder))  # made before the first kernel asks for it
-    made = CliRunner().invoke(cli.app, ["nbgrader", "init", str(folder)])
+    made = CliRunner().invoke(main.app, ["nbgrader", "init", str(folder)])
     assert made.exit_code == 0, made.output
     nbgrader(folder, "generate_assignment", ASSIGNMENT)
     pack(folder, "ana", {part: solved(folder, part) for part in ALL_PARTS})
@@ -243,7 +244,7 @@ def test_the_release_tells_no_solution_no_hidden_test_and_no_rubric(course):
 
 
 def test_the_notebooks_hold_every_test_and_every_question_once(course):
-    from grader.suite import Suite, collect
+    from grader.grading.suite import Suite, collect
 
     tests = collect(Suite(hidden_cases=Path(), real_model=None, hash=""))
     in_cells = [test for cell in grade_cells() for test in cell.tests]
@@ -262,8 +263,8 @@ def test_the_notebooks_hold_every_test_and_every_question_once(course):
 
 def test_a_course_is_not_written_over(course):
     before = (course / "source" / ASSIGNMENT / "part1.ipynb").read_bytes()
-    again = CliRunner().invoke(cli.app, ["nbgrader", "init", str(course)])
-    assert again.exit_code == cli.EXIT_USAGE and "exists already" in again.output
+    again = CliRunner().invoke(main.app, ["nbgrader", "init", str(course)])
+    assert again.exit_code == main.EXIT_USAGE and "exists already" in again.output
     assert (course / "source" / ASSIGNMENT / "part1.ipynb").read_bytes() == before
 
 
@@ -455,16 +456,18 @@ def test_a_notebook_that_cannot_be_read_changes_no_score(small, edit, words, mon
     content = edit if isinstance(edit, str) else json.dumps(json.loads(path.read_text()) | edit)
     path.write_text(content)
     before = fingerprint(small)
-    monkeypatch.setattr("grader.nbgrader.autograde.grade_class", lambda *args, **options: None)
-    monkeypatch.setattr("grader.nbgrader.autograde.read_record", all_passed)
+    monkeypatch.setattr(
+        "grader.integrations.nbgrader.autograde.grade_class", lambda *args, **options: None
+    )
+    monkeypatch.setattr("grader.integrations.nbgrader.autograde.read_record", all_passed)
     report = autograde(small, quiet=True)
     assert report.written == [] and words in report.not_written["ana"]
     assert fingerprint(small) == before and not (small / "autograded").exists()
 
 
 def all_passed(folder: Path, student: str):
-    from grader.record import make_result
-    from grader.suite import Suite, collect
+    from grader.grading.suite import Suite, collect
+    from grader.results.record import make_result
 
     tests = collect(Suite(hidden_cases=Path(), real_model=None, hash=""))
     passed = [t.model_copy(update={"state": "passed", "points": t.max_points}) for t in tests]
@@ -478,10 +481,12 @@ def test_the_graders_own_failure_is_no_zero(small, monkeypatch):
         return result.model_copy(update={"state": "error", "reason": "No sandbox."}), note
 
     before = fingerprint(small)
-    monkeypatch.setattr("grader.nbgrader.autograde.grade_class", lambda *args, **options: None)
-    monkeypatch.setattr("grader.nbgrader.autograde.read_record", failed)
+    monkeypatch.setattr(
+        "grader.integrations.nbgrader.autograde.grade_class", lambda *args, **options: None
+    )
+    monkeypatch.setattr("grader.integrations.nbgrader.autograde.read_record", failed)
     command = ["nbgrader", "autograde", str(small), "--quiet"]
-    shown = CliRunner().invoke(cli.app, command)
+    shown = CliRunner().invoke(main.app, command)
     assert shown.exit_code == 1 and "Not written: ana: No sandbox." in shown.output
     assert fingerprint(small) == before
 
@@ -594,7 +599,9 @@ def test_notebooks_of_several_parts_are_one_submission(two_notebooks, tmp_path):
     found = find_submissions([two_notebooks], Course.load())
     assert [one.student for one in found] == ["ana", "bob"]
     prepared = prepare(found[0], tmp_path / "prepared", Course.load())
-    assert any("part4.ipynb: The file is JSON but not a notebook" in n for n in prepared.notes)
+    assert any(
+        "part4.ipynb: The file is JSON but not a notebook" in in_words(n) for n in prepared.notes
+    )
     with RemoteStudent(choose_any_sandbox(), prepared.folder) as remote:
         x = np.zeros((1, 2))
         # Each notebook has a namespace of its own, and a function belongs to its part's notebook.

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import packing
-from grader.archives import IntakeLimits
-from grader.errors import NothingToGrade
-from grader.intake import Course, Found, find_submissions, prepare
-from grader.packing import pack, unpack
+from grader.base.errors import NothingToGrade
+from grader.cluster import packing
+from grader.cluster.packing import pack, unpack
+from grader.intake.archives import IntakeLimits
+from grader.intake.submissions import Course, Found, find_submissions, prepare
 
 SECRET = b"root:x:0:0 the host's secret"
 

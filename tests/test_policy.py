@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from grader import cli
-from grader.errors import GraderError
-from grader.intake import Course, find_submissions
-from grader.lateness import Late
-from grader.policy import Policy, score, score_class, student_view
-from grader.policy_file import DEFAULT, Minimum
-from grader.record import SubmissionResult, TestResult, make_result, write_record
+from grader.base.errors import GraderError
+from grader.cli import main
+from grader.grades.lateness import Late
+from grader.grades.policy import Policy, score, score_class, student_view
+from grader.grades.policy_file import DEFAULT, Minimum
+from grader.intake.submissions import Course, find_submissions
+from grader.results.record import SubmissionResult, TestResult, make_result, write_record
 
 DUE = datetime(2026, 10, 5, 22, 0, tzinfo=UTC)
 FEW = settings(max_examples=80, deadline=None, derandomize=True)
@@ -549,7 +549,7 @@ def test_grader_scores_shows_the_grades_and_no_escape_of_a_name(results, tmp_pat
     folder = results(a_record("ana"), a_record("bob", state="error"))
     path = tmp_path / "s.csv"
     path.write_text("submission,student\nana,A[red]na\x1b[31m\n")
-    shown = CliRunner().invoke(cli.app, ["scores", "--out", str(folder), "--submitted", str(path)])
+    shown = CliRunner().invoke(main.app, ["scores", "--out", str(folder), "--submitted", str(path)])
     assert shown.exit_code == 0
     assert "A[red]na\ufffd[31m" in shown.output and "\x1b" not in shown.output
     assert "2 students, 1 without a grade, 50 points." in shown.output
@@ -563,6 +563,6 @@ def test_grader_scores_shows_the_grades_and_no_escape_of_a_name(results, tmp_pat
 def test_grader_scores_with_a_bad_policy_ends_in_a_sentence(results, tmp_path):
     (tmp_path / "p.toml").write_text("[late]\npercent_per_day = 10\n")
     arguments = ["scores", "--out", str(results(a_record())), "--policy", str(tmp_path / "p.toml")]
-    shown = CliRunner().invoke(cli.app, arguments)
-    assert shown.exit_code == cli.EXIT_USAGE
+    shown = CliRunner().invoke(main.app, arguments)
+    assert shown.exit_code == main.EXIT_USAGE
     assert "there is no due date" in shown.output and "Traceback" not in shown.output

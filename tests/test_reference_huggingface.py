@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="torch is not installed")
-pytest.importorskip("transformers", reason="transformers is not installed")
-
 from reference_huggingface import (
     build_deepseek,
     build_llama,

@@ -253,7 +253,7 @@ def test_where_the_cache_is(monkeypatch, platform, variables, expected):
 
 
 def test_the_real_model_continues_the_story():
-    """DESIGN's text, greedily, from the float64 reference: one wrong convention and it derails."""
+    """A text greedily, from the float64 reference: one wrong convention and it derails."""
     try:
         folder = smollm2.find() or smollm2.fetch()
     except SmolLM2Unavailable as problem:

@@ -17,15 +17,16 @@ from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 from assignment.harness.parts import PARTS, STUDENT_MODULES
-from grader import cli, golden, skeleton
-from grader.errors import GraderError
-from grader.intake import Course, find_submissions, prepare
-from grader.release import bundle, notebook, place, project, sources
-from grader.release.archive import File, zip_bytes
-from grader.release.leaks import leaks
-from grader.release.place import MANIFEST, write_release
+from grader.authoring import golden, skeleton
+from grader.base.errors import GraderError
+from grader.cli import main
+from grader.grading.suite import Suite, run_suite
+from grader.intake.submissions import Course, find_submissions, prepare
+from grader.integrations.release import bundle, notebook, place, project, sources
+from grader.integrations.release.archive import File, zip_bytes
+from grader.integrations.release.leaks import leaks
+from grader.integrations.release.place import MANIFEST, write_release
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
-from grader.suite import Suite, run_suite
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "kv-cache-homework"
@@ -37,7 +38,7 @@ LONG_ENOUGH_TO_GIVE_AWAY = 25
 def released(tmp_path_factory) -> Path:
     """The folder that `grader release` wrote."""
     out = tmp_path_factory.mktemp("release") / "out"
-    result = CliRunner().invoke(cli.app, ["release", str(out)])
+    result = CliRunner().invoke(main.app, ["release", str(out)])
     assert result.exit_code == 0, result.output
     return out
 
@@ -87,6 +88,19 @@ def test_links_of_the_readme_lead_somewhere(bundled):
     assert [target for target in targets if f"{NAME}/{target}" not in bundled] == []
     for part in PARTS:
         assert ", ".join(part.functions) in bundled[f"{NAME}/CHANGELOG.md"].decode()
+
+
+def test_generated_files_come_without_the_repositorys_mark(bundled):
+    for name, source in skeleton.generated_files().items():
+        if (path := f"{NAME}/assignment/{name}") in bundled:
+            assert bundled[path].decode() == source
+    assert not any("make assignment" in text for _, text in texts(bundled))
+
+
+def test_the_documents_say_how_large_it_is(released, bundled):
+    size = (released / f"{NAME}.zip").stat().st_size / 2**20
+    document = " ".join((ROOT / "docs" / "release.md").read_text(encoding="utf-8").split())
+    assert f"({size:.1f} MiB, {len(bundled)} files)" in document
 
 
 def test_no_solution_and_no_reference(bundled):
@@ -193,7 +207,9 @@ def test_an_installed_package_releases_the_same(released, copied, tmp_path):
             same = installed / path.relative_to(cloned)
             assert same.read_bytes() == path.read_bytes(), path.name
     # What graders install is the same, too, but for how pip writes it.
-    code = "from grader.release import gradescope as g; print(g.requirements(g.load_project()))"
+    code = """if True:
+        from grader.integrations.release import gradescope as g
+        print(g.requirements(g.load_project()))"""
     told = [
         subprocess.run(
             [sys.executable, "-c", code],
@@ -211,7 +227,7 @@ def test_an_installed_package_releases_the_same(released, copied, tmp_path):
 
 def run_release(root: Path, out: Path, umask: int = 0o022, **environment: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "7", **environment}
-    code = f"import os; os.umask({umask}); from grader.cli import main; main()"
+    code = f"import os; os.umask({umask}); from grader.cli.main import main; main()"
     command = [sys.executable, "-c", code, "release", str(out)]
     done = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, check=False
@@ -224,7 +240,7 @@ def pip(*arguments: str, python: str = sys.executable) -> None:
     """Run pip; skip where it reaches no package index."""
     quiet = ["--quiet", "--disable-pip-version-check"]
     done = subprocess.run(
-        [python, "-m", "pip", *arguments, *quiet],
+        [sys.executable, "-m", "pip", "--python", python, *arguments, *quiet],
         env={**os.environ, "PIP_NO_COMPILE": "1", "PIP_RETRIES": "0"},
         capture_output=True,
         text=True,
@@ -282,11 +298,8 @@ def test_links_are_refused_and_caches_left_out(tmp_path):
 
 def test_line_ends_of_windows_give_the_same_bundle(monkeypatch, bundled):
     windows = {
-        name.removeprefix(f"{NAME}/assignment/"): content.replace(b"\n", b"\r\n")
-        if name.endswith((".py", ".md"))
-        else content
-        for name, content in bundled.items()
-        if "/assignment/" in name
+        name: content.replace(b"\n", b"\r\n") if name.endswith((".py", ".md")) else content
+        for name, content in sources._read_all(ROOT / "assignment").items()
     }
     monkeypatch.setattr(sources, "_read_all", lambda package: windows)
     files = {f"{NAME}/{name}": file.content for name, file in bundle.bundle_files().items()}
@@ -313,7 +326,8 @@ def test_what_gives_the_solution_away_stops_the_release(monkeypatch, line, words
         ("reference_lines", "the reference model"),
     ):
         monkeypatch.setattr(
-            f"grader.release.leaks.{name}", whose[function] if words == function else set
+            f"grader.integrations.release.leaks.{name}",
+            whose[function] if words == function else set,
         )
     monkeypatch.setattr(
         bundle, "homework_files", lambda: {"conftest.py": f"x = 1\n{line}\n".encode()}
@@ -339,7 +353,7 @@ def test_the_changelog_must_know_the_version(monkeypatch):
 
 
 def test_options_for_graders_are_refused_without_gradescope(tmp_path):
-    result = CliRunner().invoke(cli.app, ["release", str(tmp_path / "out"), "--late"])
+    result = CliRunner().invoke(main.app, ["release", str(tmp_path / "out"), "--late"])
     assert result.exit_code == 2 and "--gradescope" in result.output
     assert not (tmp_path / "out").exists()
 
@@ -429,7 +443,7 @@ def unpacked(released, tmp_path_factory) -> tuple[Path, str]:
     with zipfile.ZipFile(released / f"{NAME}.zip") as archive:
         archive.extractall(home)
     venv = home / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     python = str(venv / "bin" / "python")
     pip("install", "--editable", str(home / NAME), python=python)
     return home / NAME, python
@@ -510,6 +524,7 @@ def test_the_notebook_tests_what_its_cells_define(unpacked, filled_notebook, tmp
         assert all("waiting for 5.1 grouped_query_attention" in line for line in waiting), output
 
 
+@pytest.mark.slow
 def test_the_notebook_filled_in_gets_full_marks(filled_notebook, tmp_path):
     try:
         choose_sandbox("auto")

@@ -11,9 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from sandbox_support import RUNNER, require_bubblewrap, start, write_submission
+from sandbox_support import RUNNER, SLOT, require_bubblewrap, start, write_submission
 
-from grader.remote import (
+from assignment.harness.student import ImportFailure
+from grader.base.words import speaking
+from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
+from grader.sandbox.remote import (
     BudgetExhausted,
     OutputTooLarge,
     ProtocolViolation,
@@ -24,9 +27,9 @@ from grader.remote import (
     UnsupportedArray,
     WorkerDied,
     WorkerTimeout,
+    student_exception,
 )
-from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
-from grader.words import speaking
+from grader.sandbox.wire import WireError
 
 SANDBOX = require_bubblewrap()
 
@@ -141,7 +144,7 @@ def honest(tmp_path_factory, weights):
     folder = write_submission(tmp_path_factory.mktemp("honest"), attention=HONEST)
     modules = dict.fromkeys(HONEST_NAMES, "attention")
     with RemoteStudent(
-        SANDBOX, folder, slot=3, mapped={"tiny": weights}, modules=modules
+        SANDBOX, folder, slot=SLOT, mapped={"tiny": weights}, modules=modules
     ) as student:
         yield student
 
@@ -342,7 +345,7 @@ def test_a_module_that_cannot_be_imported_fails_only_its_own_functions(tmp_path)
     )
     modules = {"softmax": "attention", "generate": "kv_cache", "grouped": "gqa", "absorb": "mla"}
     modules["top_k"] = "sampling"
-    with RemoteStudent(SANDBOX, folder, slot=3, modules=modules) as student:
+    with RemoteStudent(SANDBOX, folder, slot=SLOT, modules=modules) as student:
         for _ in range(2):
             with pytest.raises(ImportError, match=r"^kv_cache\.py line 2 is not valid Python"):
                 student.generate()
@@ -350,7 +353,7 @@ def test_a_module_that_cannot_be_imported_fails_only_its_own_functions(tmp_path)
                 student.grouped()
             with pytest.raises(ImportError, match=r"importing mla\.py failed: .*'torch'"):
                 student.absorb()
-        with speaking("zh"):  # the worker's sentences are known by their words
+        with speaking("zh"):  # the worker sends facts
             with pytest.raises(ImportError, match=r"^kv_cache\.py 第 2 行不是合法的 Python"):
                 student.generate()
             with pytest.raises(ImportError, match=r"^导入 gqa\.py 时程序就退出了"):
@@ -359,6 +362,80 @@ def test_a_module_that_cannot_be_imported_fails_only_its_own_functions(tmp_path)
                 student.absorb()
         assert student.softmax() == 1
         assert student.top_k() is True
+
+
+NO_PYTHON = {
+    "kind": "not_python",
+    "module": "gqa",
+    "file": "gqa.py",
+    "line": 3,
+    "exception": "SyntaxError",
+    "problem": "it is not",
+}
+
+
+def import_report(**changes) -> dict:
+    failure = {name: v for name, v in (NO_PYTHON | changes).items() if v is not ...}
+    return {"type": "ImportError", "message": "", "where": "", "bases": [], "import": failure}
+
+
+def test_what_a_worker_says_of_an_import_is_bounded():
+    hostile = "\ud800" + "x" * 10**6
+    long = import_report(file=hostile, module=hostile, problem=hostile, line=-(10**30))
+    error = student_exception(long | {"message": hostile, "where": hostile})
+    assert type(error) is ImportError and len(str(error)) < 2100
+    assert len(error.failure.file) < 110 and len(error.failure.problem) < 2100
+    assert error.failure.file.startswith("?x") and error.failure.line == 0
+    assert student_exception(import_report(line=10**30)).failure.line == 10**6
+    assert student_exception(import_report()).failure == ImportFailure(**NO_PYTHON)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "made_up"},
+        {"kind": ["not_python"]},
+        {"kind": ...},
+        {"file": None},
+        {"module": 3},
+        {"problem": ...},
+        {"line": True},
+        {"line": 3.5},
+        {"line": "3"},
+    ],
+)
+def test_what_a_worker_says_of_an_import_has_its_kinds_and_types(changes):
+    with pytest.raises(WireError):
+        student_exception(import_report(**changes))
+
+
+@pytest.mark.parametrize("report", [None, [], "gqa.py line 3 is not valid Python", 7])
+def test_an_import_that_is_no_report_is_refused(report):
+    with pytest.raises(WireError):
+        student_exception(import_report() | {"import": report})
+
+
+def test_an_exception_that_speaks_like_a_failed_import_is_none(tmp_path):
+    """Nor do odd syntax errors of a submission's own making stop the worker."""
+    folder = write_submission(
+        tmp_path / "s",
+        attention="def softmax(): raise ImportError('gqa.py line 3 is not valid Python: no')",
+        kv_cache="error = SyntaxError('odd')\nerror.filename, error.lineno = 7, 'x'\nraise error\n",
+        gqa="raise SyntaxError\n",
+    )
+    modules = {"softmax": "attention", "generate": "kv_cache", "grouped": "gqa"}
+    with RemoteStudent(SANDBOX, folder, slot=3, modules=modules) as student:
+        with pytest.raises(ImportError, match=r"gqa\.py line 3") as spoken:
+            student.softmax()
+        assert not hasattr(spoken.value, "failure")
+        for name, file, problem in (
+            ("generate", "kv_cache.py", "odd"),
+            ("grouped", "gqa.py", "None"),
+        ):
+            with pytest.raises(ImportError, match="is not valid Python") as odd:
+                getattr(student, name)()
+            failure = odd.value.failure
+            assert (failure.file, failure.line, failure.problem) == (file, None, problem)
 
 
 # --- notebooks -----------------------------------------------------------------------------------
@@ -374,7 +451,7 @@ def notebook(tmp_path, cells: list[str]) -> RemoteStudent:
     )
     (folder / "assignment" / "notebook_cells.json").write_text(json.dumps(cells))
     modules = {"softmax": "attention", "causal_mask": "attention", "apply_rope": "rope"}
-    return RemoteStudent(SANDBOX, folder, slot=3, modules=modules)
+    return RemoteStudent(SANDBOX, folder, slot=SLOT, modules=modules)
 
 
 def test_notebook_cells_share_one_namespace_and_win_over_the_stubs(tmp_path):
@@ -446,7 +523,7 @@ def test_all_calls_together_have_a_budget(hostile):
 
 
 def test_some_tests_may_use_a_share_of_the_budget_only(hostile):
-    """What is left is for the others: see grader.suite.PUBLIC_SHARE."""
+    """What is left is for the others: see grader.grading.suite.PUBLIC_SHARE."""
     student = hostile(call_seconds=5, total_seconds=1)
     student.begin_test("one", share=0.4)
     with pytest.raises(BudgetExhausted, match=r"used its 0\.4 s for public tests"):

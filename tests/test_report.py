@@ -24,25 +24,26 @@ from report_support import (
 )
 from typer.testing import CliRunner
 
-import grader.report
+import grader.reports.pages
 from assignment.harness.compare import MAX_STEPS, Mismatch, check_array
 from assignment.harness.known_bugs import known_bugs
-from grader import real_text, suite
-from grader.cli import app
-from grader.errors import GraderError
-from grader.places import ASSIGNMENT
-from grader.policy import score
-from grader.policy_file import Policy
-from grader.record import DiagnosisRecord, read_record, write_record
-from grader.report.classroom import Classroom
-from grader.report.names import page_name
-from grader.report.pages import render
-from grader.report.plots import error_plot, histogram, power
-from grader.report.site import build_report
-from grader.report.student import model_text, student_page
-from grader.report.text import excerpt, visible, without_paths
+from grader.base.errors import GraderError
+from grader.base.notes import note
+from grader.base.places import ASSIGNMENT
+from grader.cli.main import app
+from grader.grades.policy import score
+from grader.grades.policy_file import Policy
+from grader.grading import real_text, suite
+from grader.reports.pages.classroom import Classroom
+from grader.reports.pages.names import page_name
+from grader.reports.pages.pages import render
+from grader.reports.pages.plots import error_plot, histogram, power
+from grader.reports.pages.site import build_report
+from grader.reports.pages.student import model_text, student_page
+from grader.reports.pages.text import excerpt, visible, without_paths
+from grader.results.record import DiagnosisRecord, read_record, write_record
 
-STATIC = Path(grader.report.__file__).parent / "static"
+STATIC = Path(grader.reports.pages.__file__).parent / "static"
 SCRIPT = "<script>alert(1)</script>"
 HOSTILE = f"{SCRIPT}<img src=x onerror=alert(1)> \x1b[31mred\x1b[0m ‮gnp.exe =cmd|' /C calc'!A0 \x00"
 # What of HOSTILE may never stand in a page as it is.
@@ -137,7 +138,7 @@ def position_zero():
         diagnoses=(
             DiagnosisRecord(part=4, bugs=(("position-zero",),), n_tests=7, error=9e-16, fact=fact),
         ),
-        notes=("helpers.py was taken", "another submission has the same id bob; both are graded"),
+        notes=(note("words", text="helpers.py was taken"), note("same_id", name="bob")),
         output_tail=OUTPUT_SECRET,
         generated_text="Once upon a time, a wise and wise and wise",
         expected_text="Once upon a time, a wizard lived",
@@ -210,7 +211,9 @@ def test_lateness_and_minimum_are_shown(position_zero, tmp_path):
 
 
 def test_an_error_is_no_zero_and_tells_the_student_nothing_of_the_machine():
-    record = make_record("ana", state="error", reason="OSError in /srv/grader/pool.py, bob's box")
+    record = make_record(
+        "ana", state="error", reason="OSError in /srv/grader/running/pool.py, bob's box"
+    )
     page = Page(page_of(record)).text()
     assert "no grade yet" in page and "not a zero" in page
     assert "pool.py" not in page and " of 0 points" not in page and "grader run" not in page
@@ -240,7 +243,7 @@ def test_an_old_record_without_steps_and_text_still_renders(tmp_path, position_z
 
 def test_the_model_s_text_says_what_happened():
     passed = make_test(5, "5.1", "real", "decode_of_a_real_model", "hidden")
-    passed = passed.model_copy(update={"id": "test_real_model.py::test_decode_of_a_real_model"})
+    passed = passed.model_copy(update={"file": "test_real_model.py"})
     right = make_record("a", [passed], expected_text="a b c")
     assert model_text(right).is_right
     stopped = make_record("a", expected_text="a b c")
@@ -259,7 +262,7 @@ def hostile_record(student: str = "ana"):
     return make_record(
         student,
         [test],
-        notes=(HOSTILE,),
+        notes=(note("words", text=HOSTILE),),
         generated_text=HOSTILE,
         expected_text="Once",
         diagnoses=(DiagnosisRecord(part=4, bugs=bug, n_tests=1, error=0.0, fact=HOSTILE),),
@@ -609,7 +612,7 @@ def test_the_model_writes_only_where_the_decode_is_wrong(state, texts):
     ignored = {name: lambda *_: None for name in ("begin_test", "mapped_params", "close")}
     remote = SimpleNamespace(**ignored)
     test = make_test(5, "5.1", "real", "real", "hidden", state=state)
-    test = test.model_copy(update={"id": "test_real_model.py::test_decode_of_a_real_model"})
+    test = test.model_copy(update={"file": "test_real_model.py"})
     assert suite._texts(SimpleNamespace(real_model=model), remote, [test]) == texts
     assert suite._texts(SimpleNamespace(real_model=None), remote, [test]) == ("", "")
 

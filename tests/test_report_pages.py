@@ -6,12 +6,13 @@ import re
 import pytest
 from report_support import class_records, dump_dom, make_class, make_record, require_chromium
 
-from grader import words
-from grader.policy import score
-from grader.policy_file import Policy
-from grader.record import write_record
-from grader.report.classroom import Classroom
-from grader.report.site import build_report
+from grader.base import words
+from grader.base.notes import note
+from grader.grades.policy import score
+from grader.grades.policy_file import Policy
+from grader.reports.pages.classroom import Classroom
+from grader.reports.pages.site import build_report
+from grader.results.record import write_record
 
 MAX_BYTES = 3_000_000
 HOSTILE = (
@@ -25,7 +26,9 @@ def site(tmp_path_factory):
     require_chromium()
     folder = tmp_path_factory.mktemp("site")
     make_class(folder / "results", 30)
-    hostile = make_record("mallory", state="missing", reason=HOSTILE, notes=(HOSTILE,))
+    hostile = make_record(
+        "mallory", state="missing", reason=HOSTILE, notes=(note("words", text=HOSTILE),)
+    )
     write_record(folder / "results", hostile)
     build_report(folder / "results", folder / "report", Policy.load())
     return folder / "report"

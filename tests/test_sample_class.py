@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import sample_class as maker
-from grader.errors import GraderError
+from grader.authoring import sample_class as maker
+from grader.base.errors import GraderError
 
 ROOT = Path(__file__).parent.parent
 EXPECTED = tomllib.loads((ROOT / "examples" / "expected.toml").read_text(encoding="utf-8"))

@@ -48,7 +48,7 @@ class Refusing:
 
 
 class Working:
-    tier = "works"
+    kind = tier = "works"
 
     @classmethod
     def working(cls):
@@ -243,7 +243,7 @@ def test_the_filter_is_used():
 class Leaky:
     """Starts a worker that finds the course on its path, as a careless installation would."""
 
-    tier = "leaky"
+    kind = tier = "leaky"
 
     def launch(self, submission, limits, slot, modules, mapped):
         pipes = Pipes()
@@ -254,7 +254,7 @@ class Leaky:
             reply_fd=pipes.far_reply,
             nonce=b"12345678".hex(),
         )
-        worker = str(ROOT / "grader" / "worker.py")
+        worker = str(ROOT / "grader" / "sandbox" / "worker.py")
         program = f"""
 import runpy, sys
 sys.path.append({str(ROOT)!r})

@@ -17,6 +17,7 @@ from sandbox_support import (
     NO_LANDLOCK,
     OWN_FILES,
     RUNNER,
+    SLOT,
     TIERS,
     USER_NAMESPACE,
     sandbox_of,
@@ -24,9 +25,9 @@ from sandbox_support import (
     write_submission,
 )
 
-from grader.remote import Limits, RemoteStudent
 from grader.sandbox.bubblewrap import FIRST_UID
 from grader.sandbox.confine import landlock_version
+from grader.sandbox.remote import Limits, RemoteStudent
 
 REPOSITORY = Path(__file__).parent.parent
 BUBBLEWRAP = ("bubblewrap", USER_NAMESPACE)
@@ -227,7 +228,7 @@ answer = len(started)
 """
     # A user namespace made by root leaves the kernel's user at root, which has no such limit, and
     # an ordinary user's other programs would be counted in the portable tier.
-    if explorer("import os; answer = os.getuid()") == FIRST_UID + 3:
+    if explorer("import os; answer = os.getuid()") == FIRST_UID + SLOT:
         assert 0 < explorer(source) < 10
 
 
@@ -247,13 +248,13 @@ def descendants(pid: int) -> list[int]:
 def test_as_root_each_slot_has_its_own_user(explorer):
     if not AS_ROOT or explorer.tier == USER_NAMESPACE:
         pytest.skip("only root gives each slot its own user")
-    assert explorer("import os; answer = os.getuid()") == FIRST_UID + 3
+    assert explorer("import os; answer = os.getuid()") == FIRST_UID + SLOT
     outside = explorer.student._worker.process.pid
     if explorer.tier in ("bubblewrap", *PORTABLE):
         *_, worker = (outside, *descendants(outside))
         assert Path(f"/proc/{worker}/cmdline").read_text()
         status = Path(f"/proc/{worker}/status").read_text()
-        assert f"Uid:\t{FIRST_UID + 3}\t{FIRST_UID + 3}" in status
+        assert f"Uid:\t{FIRST_UID + SLOT}\t{FIRST_UID + SLOT}" in status
         assert "CapEff:\t0000000000000000" in status
         assert "CapPrm:\t0000000000000000" in status
 

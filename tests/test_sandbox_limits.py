@@ -4,16 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import doctor
-from grader import run as grader_run
-from grader.errors import GraderError
+from grader import grade_class as grader_run
+from grader.base.errors import GraderError
+from grader.cli import doctor
 from grader.sandbox import TIERS, Limits, SandboxUnavailable
-from grader.sandbox.limits import (
-    RANGES,
-    affordable_jobs,
-    available_memory_mib,
-    load_limits,
-)
+from grader.sandbox.limits import RANGES, affordable_jobs, available_memory_mib, load_limits
 
 MIB = 1 << 20
 

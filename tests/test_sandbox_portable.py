@@ -6,14 +6,23 @@ import struct
 from pathlib import Path
 
 import pytest
-from sandbox_support import AS_ROOT, NO_LANDLOCK, RUNNER, sandbox_of, start, write_submission
+from sandbox_support import (
+    AS_ROOT,
+    NO_LANDLOCK,
+    OTHER_SLOT,
+    RUNNER,
+    SLOT,
+    sandbox_of,
+    start,
+    write_submission,
+)
 
-from grader.intake import Course, find_submissions, prepare
+from grader.grading.suite import Suite, run_suite
+from grader.intake.submissions import Course, find_submissions, prepare
 from grader.sandbox import Limits, SandboxUnavailable, confine, files, portable, runtime
 from grader.sandbox.files import WorkerFolder, remove_left_behind
 from grader.sandbox.interpreter import interpreter_view
 from grader.sandbox.portable import Portable
-from grader.suite import Suite, run_suite
 
 needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can be another user")
 
@@ -109,7 +118,7 @@ def test_without_landlock_readable_submissions_stop_the_grading(tmp_path_factory
 @needs_root
 def test_slots_cannot_read_or_signal_each_other(submission):
     sandbox = sandbox_of(NO_LANDLOCK)
-    with start(submission, sandbox) as one, start(submission, sandbox, slot=4) as other:
+    with start(submission, sandbox) as one, start(submission, sandbox, slot=OTHER_SLOT) as other:
         folder = one.run("import os; answer = os.getcwd()")
         pid = one.run("import os; answer = os.getpid()")
         assert one.run("import os; answer = os.listdir()")
@@ -193,7 +202,7 @@ def test_examples_get_the_same_points_as_in_bubblewrap(name, sample_class, suite
     prepared = prepare(found, tmp_path / "s", Course.load())
     points = {}
     for tier in ("bubblewrap", "portable"):
-        outcome = run_suite(suite, prepared.folder, tier, Limits(total_seconds=60), 5)
+        outcome = run_suite(suite, prepared.folder, tier, Limits(), SLOT)
         assert outcome.tier.startswith(tier)
         points[tier] = {test.id: (test.state, test.points) for test in outcome.tests}
     assert points["portable"] == points["bubblewrap"]

@@ -9,16 +9,16 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from grader import cli
-from grader import run as grader_run
-from grader.errors import GraderError
-from grader.history import HISTORY
-from grader.intake import Course
-from grader.merge import merge
-from grader.pool import Grading, keep
-from grader.record import TestResult, make_result, read_record, write_record
-from grader.run import grade_class
-from grader.shards import MANIFEST, Shard, read_manifest, write_manifest
+from grader import grade_class as grader_run
+from grader.base.errors import GraderError
+from grader.cli import main
+from grader.cluster.merge import merge
+from grader.cluster.shards import MANIFEST, Shard, read_manifest, write_manifest
+from grader.grade_class import grade_class
+from grader.intake.submissions import Course
+from grader.results.history import HISTORY
+from grader.results.record import TestResult, make_result, read_record, write_record
+from grader.running.pool import Grading, keep
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDENTS = [f"student{number}" for number in range(12)]
@@ -30,7 +30,14 @@ def world(monkeypatch, tmp_path):
     """A class, and a grader whose points are made up here: `say` fixes a student's state."""
     course = Course(tmp_path / "package", ("attention",), ())
     states: dict[str, str] = {}
-    suite = SimpleNamespace(hash="s1", close=lambda: None)
+    suite = SimpleNamespace(
+        hash="s1",
+        blank_tests=(),
+        real_model=None,
+        # As `name` below, and no reason to warn: nothing was edited.
+        hash_now=lambda key: f"{suite.hash}-{key.hex()[:4]}",
+        close=lambda: None,
+    )
 
     def grading(out, course, secret, sandbox, regrade, real_model) -> Grading:
         name = f"{suite.hash}-{secret.key.hex()[:4]}"
@@ -252,17 +259,17 @@ def test_a_shard_makes_no_secret(world):
     with pytest.raises(GraderError, match=r"secret\.hex does not exist.+grader secret"):
         world.run(1)
     assert not world.secret.exists()
-    made = CliRunner().invoke(cli.app, ["secret", "--secret-file", str(world.secret)])
+    made = CliRunner().invoke(main.app, ["secret", "--secret-file", str(world.secret)])
     assert made.exit_code == 0 and "The secret is made" in made.output
     before = world.secret.read_bytes()
-    again = CliRunner().invoke(cli.app, ["secret", "--secret-file", str(world.secret)])
+    again = CliRunner().invoke(main.app, ["secret", "--secret-file", str(world.secret)])
     assert "there already" in again.output and world.secret.read_bytes() == before
     world.run(1)
 
 
 def test_commands_say_sentences(world):
     def said(*arguments: str, code: int) -> str:
-        result = CliRunner().invoke(cli.app, list(map(str, arguments)))
+        result = CliRunner().invoke(main.app, list(map(str, arguments)))
         assert result.exit_code == code, result.output
         assert "Traceback" not in result.output
         return result.output

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from grader.cli import app
-from grader.errors import GraderError
-from grader.sample_class import KEPT
-from grader.similar import compare
-from grader.similar.compare import compare_class
-from grader.similar.fingerprints import (
+from grader.authoring.sample_class import KEPT
+from grader.base.errors import GraderError
+from grader.cli.main import app
+from grader.reports.similar import compare
+from grader.reports.similar.compare import compare_class
+from grader.reports.similar.fingerprints import (
     GRAM,
     WINDOW,
     Fingerprints,
@@ -23,9 +23,9 @@ from grader.similar.fingerprints import (
     all_fingerprints,
     fingerprints,
 )
-from grader.similar.passages import shared_pieces
-from grader.similar.ranking import rank_pairs
-from grader.similar.site import write_pages
+from grader.reports.similar.passages import shared_pieces
+from grader.reports.similar.ranking import rank_pairs
+from grader.reports.similar.site import write_pages
 from solution import attention
 
 SOURCE = Path(attention.__file__).parent

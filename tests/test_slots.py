@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
-from grader import slots
-from grader.errors import GraderError
-from grader.slots import hold_slot, locks_folder
+from grader.base.errors import GraderError
+from grader.running import slots
+from grader.running.slots import hold_slot, locks_folder
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="slots are locked as root only")
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from grader import wire
+from grader.sandbox import wire
 
 NONCE = b"12345678"
 LIMIT = 1 << 20

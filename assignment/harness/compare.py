@@ -6,6 +6,7 @@ Nothing broadcasts here and NaN equals nothing, so a scalar or a NaN cannot pass
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class Mismatch(AssertionError):
     """A wrong answer, described for the person who wrote it.
 
     Attributes:
+        where: the line of the message that says where the answer is first wrong, if one does.
         first_bad: index of the first wrong value by axis name, as in {"step": 1, "batch": 0}.
         max_error: largest error, relative as TOLERANCE.
         tolerance: what would have been accepted.
@@ -40,6 +42,7 @@ class Mismatch(AssertionError):
     def __init__(
         self,
         message: str,
+        where: str = "",
         first_bad: dict[str, int] | None = None,
         max_error: float | None = None,
         tolerance: float | None = None,
@@ -48,6 +51,7 @@ class Mismatch(AssertionError):
     ) -> None:
         super().__init__(message)
         self.message = message
+        self.where = where
         self.first_bad = first_bad or {}
         self.max_error = max_error
         self.tolerance = tolerance
@@ -68,7 +72,7 @@ def check(condition: bool, message: str) -> None:
         raise Mismatch(message)
 
 
-def check_array(got: object, expected: np.ndarray, what: str, axes: Axes = ()) -> None:
+def check_array(got: Any, expected: np.ndarray, what: str, axes: Axes = ()) -> None:
     """Fail unless `got` is `expected` up to rounding.
 
     Args:
@@ -119,7 +123,7 @@ def check_refused(call: Callable[[], object], what: str) -> None:
     raise Mismatch(tr("{what} was accepted; a ValueError is expected", what=what))
 
 
-def check_differs(got: object, other: np.ndarray, what: str) -> None:
+def check_differs(got: Any, other: np.ndarray, what: str) -> None:
     """Fail where two results agree that must not: a function that ignores its input.
 
     Guards the properties that hold for a constant or for an unchanged input too.
@@ -157,19 +161,15 @@ def _check_exact(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
     wrong = ~((got == expected) | ((got != got) & (expected != expected)))
     if wrong.any():
         first = _first(wrong)
-        words = tr(
-            "{what}: shape {shape} and dtype {dtype} are right, values are not\n"
-            "first wrong at {place}: got {got}, expected {expected}\n{count}",
-            what=what,
-            shape=expected.shape,
-            dtype=expected.dtype,
+        where = tr(
+            "first wrong at {place}: got {got}, expected {expected}",
             place=_place(first, axes),
             got=got[first],
             expected=expected[first],
-            count=_count(wrong),
         )
         raise Mismatch(
-            words,
+            f"{_right_kind(expected, what)}\n{where}\n{_count(wrong)}",
+            where,
             first_bad=_named(first, axes),
             got=got,
         )
@@ -182,15 +182,17 @@ def _check_finite(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) 
     if wrong.any():
         first = _first(wrong)
         words = tr(
-            "{what}: got {got} where {expected:.6g} is expected\nfirst wrong at {place}; {count}",
+            "{what}: got {got} where {expected:.6g} is expected",
             what=what,
             got=got[first],
             expected=expected[first],
-            place=_place(first, axes),
-            count=_count(wrong),
+        )
+        where = tr(
+            "first wrong at {place}; {count}", place=_place(first, axes), count=_count(wrong)
         )
         raise Mismatch(
-            words,
+            f"{words}\n{where}",
+            where,
             first_bad=_named(first, axes),
             got=got,
         )
@@ -210,30 +212,38 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
     wrong = error > tolerance
     if not wrong.any():
         return
-    first, worst = _first(wrong), np.unravel_index(error.argmax(), error.shape)
-    words = tr(
-        "{what}: shape {shape} and dtype {dtype} are right, values are not\n"
-        "first wrong at {place}: got {got:.6g}, expected {expected:.6g}\n"
-        "largest error {error:.2g} at {worst}, tolerance {tolerance:.0e}\n{count}{right}",
-        what=what,
-        shape=expected.shape,
-        dtype=expected.dtype,
+    first = _first(wrong)
+    worst = tuple(map(int, np.unravel_index(error.argmax(), error.shape)))
+    where = tr(
+        "first wrong at {place}: got {got:.6g}, expected {expected:.6g}",
         place=_place(first, axes),
         got=got[first],
         expected=target[first],
+    )
+    largest = tr(
+        "largest error {error:.2g} at {worst}, tolerance {tolerance:.0e}",
         error=error[worst],
         worst=_place(worst, axes),
         tolerance=tolerance,
-        count=_count(wrong),
-        right=_still_right(wrong, axes),
     )
+    count = _count(wrong) + _still_right(wrong, axes)
     raise Mismatch(
-        words,
+        f"{_right_kind(expected, what)}\n{where}\n{largest}\n{count}",
+        where,
         first_bad=_named(first, axes),
         max_error=float(error[worst]),
         tolerance=tolerance,
         got=whole,
         error_by_step=_by_step(error, axes),
+    )
+
+
+def _right_kind(expected: np.ndarray, what: str) -> str:
+    return tr(
+        "{what}: shape {shape} and dtype {dtype} are right, values are not",
+        what=what,
+        shape=expected.shape,
+        dtype=expected.dtype,
     )
 
 

@@ -28,7 +28,7 @@ class Answer:
     """
 
     call: str
-    got: object
+    got: Any
     expected: float
 
 
@@ -67,7 +67,7 @@ def check_numbers(answers: Iterable[Answer]) -> None:
         raise Mismatch(_told(wrong, answers), got=_as_array(answers))
 
 
-def as_count(call: str, got: object) -> int:
+def as_count(call: str, got: Any) -> int:
     """A whole number that a function returned; a numpy integer is one, a float is none."""
     if isinstance(got, float | np.floating):
         words = tr(
@@ -112,13 +112,13 @@ def check_names(call: str, got: object, names: Iterable[str]) -> None:
         raise Mismatch(words)
 
 
-def answers_by_name(call: str, got: object, expected: Mapping[str, int]) -> list[Answer]:
+def answers_by_name(call: str, got: Any, expected: Mapping[str, int]) -> list[Answer]:
     """The answers in a dict, which must have exactly the expected names."""
     check_names(call, got, expected)
     return [Answer(f"{call}[{name!r}]", got[name], expected[name]) for name in expected]
 
 
-def answers_of_pair(call: str, got: object, expected: Sequence[int]) -> list[Answer]:
+def answers_of_pair(call: str, got: Any, expected: Sequence[int]) -> list[Answer]:
     """The answers in a tuple of two; a list or an array of two is as good."""
     length = len(got) if isinstance(got, tuple | list) else None
     if length != 2 and not (type(got) is np.ndarray and got.shape == (2,)):
@@ -130,7 +130,7 @@ def answers_of_pair(call: str, got: object, expected: Sequence[int]) -> list[Ans
     return [Answer(f"{call}[{i}]", got[i], expected[i]) for i in range(2)]
 
 
-def _is_integer(got: object) -> bool:
+def _is_integer(got: Any) -> bool:
     if isinstance(got, bool | np.bool_):
         return False
     try:

@@ -72,8 +72,15 @@ class Diagnosis:
     not_run: tuple[int, ...] = ()
 
 
-class Signatures(Protocol):
+class Sight(Protocol):
     """What known bugs do in the tests."""
+
+    def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
+        """What a test sees of a solution with these bugs; UNKNOWN where that was not computed."""
+
+
+class Signatures(Sight, Protocol):
+    """The same, and what is known of bugs and tests."""
 
     def bugs_of(self, part: int) -> tuple[str, ...]:
         """Names of the known bugs of a part."""
@@ -83,9 +90,6 @@ class Signatures(Protocol):
 
     def tests_of(self, part: int) -> frozenset[str]:
         """All tests of a part whose arrays are compared."""
-
-    def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
-        """What a test sees of a solution with these bugs; UNKNOWN where that was not computed."""
 
 
 def fingerprint(array: np.ndarray) -> Print:
@@ -150,7 +154,7 @@ class _Run:
     def names(self, barred: Collection[int]) -> list[Diagnosis]:
         """A finding for each part whose failures a known bug explains."""
         found: tuple[str, ...] = ()
-        findings = []
+        findings: list[Diagnosis] = []
         for part in self.parts:
             compared = self.compared(part)
             if part in barred or not any(isinstance(o.seen, tuple) for o in compared):
@@ -165,7 +169,8 @@ class _Run:
                 continue
             sets = _narrowed(sets, self.observations, part, found, self.signatures)
             n_tests = sum(isinstance(o.seen, tuple) for o in compared)
-            error = max(_explains(compared, found + bugs, self.signatures) for bugs in sets)
+            errors = (_explains(compared, found + bugs, self.signatures) for bugs in sets)
+            error = max(error for error in errors if error is not None)  # each of them explains it
             not_run = tuple(p for p in sorted(self.uses(part)) if not self.is_whole(p))
             findings.append(Diagnosis(part, tuple(sets), n_tests, error, not_run=not_run))
             found += sets[0]
@@ -250,7 +255,8 @@ def with_exact_errors(
     findings: list[Diagnosis], observations: list[Observation], signatures: Signatures
 ) -> list[Diagnosis]:
     """The same findings, their errors measured against these signatures."""
-    exact, found = [], ()
+    exact: list[Diagnosis] = []
+    found: tuple[str, ...] = ()
     for finding in findings:
         if not finding.alternatives:
             exact.append(finding)
@@ -269,13 +275,15 @@ def _explanations(
 
     None at all where there are too many pairs to try: one that was not tried might fit as well.
     """
-    single = [(n,) for n in names if _explains(of_part, (*found, n), signatures) is not None]
+    single: list[tuple[str, ...]] = [
+        (n,) for n in names if _explains(of_part, (*found, n), signatures) is not None
+    ]
     if single:
         return single
     # Of a pair, each bug alone must already fail a test that fails, and no test that passes.
     able = [n for n in names if _could_take_part(of_part, (*found, n), signatures)]
     counted = _Counted(signatures)
-    pairs = []
+    pairs: list[tuple[str, ...]] = []
     for pair in itertools.combinations(able, 2):
         if counted.asked > MOST_TRIED:
             return []
@@ -305,9 +313,7 @@ class _Counted:
         return self._signatures.seen(test, bugs)
 
 
-def _explains(
-    of_part: list[Observation], bugs: tuple[str, ...], signatures: Signatures
-) -> float | None:
+def _explains(of_part: list[Observation], bugs: tuple[str, ...], signatures: Sight) -> float | None:
     """The largest difference, or None where a test tells the bugs from the student's code."""
     largest = 0.0
     # Failures first: they tell most bugs apart at once.

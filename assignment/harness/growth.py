@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .words import tr
@@ -105,7 +106,7 @@ def measure_growth(
         for context in contexts:
             # The short one is cheap, and the one that an interruption spoils most.
             for _ in range(steps if context == min(contexts) else 1):
-                run_step, seconds = _timed(lambda c=context: prefilled(c), clock)
+                run_step, seconds = _timed(partial(prefilled, context), clock)
                 recompute[context] = min(recompute[context], seconds)
             for _ in range(steps):
                 step[context] = min(step[context], _timed(run_step, clock)[1])

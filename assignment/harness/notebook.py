@@ -84,7 +84,7 @@ def open_part(number: int, namespace: Namespace, folder: Path | None = None) -> 
     """
     set_hypothesis_home_dir(_HYPOTHESIS_HOME.name)
     hypothesis.settings.load_profile("homework")
-    others = {part.number: {} for part in PARTS if part.number != number}
+    others: dict[int, Namespace] = {part.number: {} for part in PARTS if part.number != number}
     for part, own in others.items():
         for name in PART_BY_NUMBER[part].functions:
             own[name] = _missing(part, name)

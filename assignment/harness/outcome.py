@@ -11,7 +11,7 @@ import pytest
 
 from .compare import Mismatch
 from .points import Grading, grading_of
-from .student import NotStarted, not_started
+from .student import ImportFailure, NotStarted, not_started
 
 PASSED, FAILED, NOT_STARTED, WAITING = "passed", "failed", "not_started", "waiting"
 
@@ -27,14 +27,18 @@ class Outcome:
             of another part was).
         message: for a failure, what was found and expected; else which stub was reached.
         test: pytest's node id, as in "assignment/test_part3_rope.py::test_rope[public-float64]".
+        where: of the message, the line that says where the answer is first wrong.
         needs: section and name of the stub that was reached, as in "3.2 apply_rope".
+        import_failure: why a file of the student's could not be imported, where that failed it.
     """
 
     test: str
     grading: Grading
     state: str
     message: str = ""
+    where: str = ""
     needs: str = ""
+    import_failure: ImportFailure | None = None
     first_bad: dict[str, int] = field(default_factory=dict)
     max_error: float | None = None
     tolerance: float | None = None
@@ -62,20 +66,28 @@ def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None
     if isinstance(error, NotStarted):
         state = NOT_STARTED if error.part in (grading.part, 0) else WAITING
         needs = f"{error.section} {error.function}"
-        return Outcome(item.nodeid, grading, state, str(error), needs)
+        return Outcome(item.nodeid, grading, state, str(error), needs=needs)
     if isinstance(error, Mismatch):
         return Outcome(
             item.nodeid,
             grading,
             FAILED,
             str(error),
+            where=error.where,
             first_bad=error.first_bad,
             max_error=error.max_error,
             tolerance=error.tolerance,
             got=error.got,
             error_by_step=error.error_by_step,
         )
-    return Outcome(item.nodeid, grading, FAILED, _describe(error))
+    failure = getattr(error, "failure", None)
+    return Outcome(
+        item.nodeid,
+        grading,
+        FAILED,
+        _describe(error),
+        import_failure=failure if isinstance(failure, ImportFailure) else None,
+    )
 
 
 def _describe(error: BaseException) -> str:

@@ -15,8 +15,8 @@ class Grading:
     """What a test is worth, and where in the handout its function stands.
 
     Attributes:
-        title: in English, as records keep it, with the variant behind it.
-        variant: as in " (float32)", of a test that runs several times.
+        title: in English, as records keep it.
+        variant: the parameters of a test that runs several times, as in "float32".
     """
 
     section: str
@@ -31,7 +31,7 @@ class Grading:
     @property
     def spoken_title(self) -> str:
         """The title in the language of messages."""
-        return spoken(self.title.removesuffix(self.variant)) + self.variant
+        return spoken(self.title) + (f" ({self.variant})" if self.variant else "")
 
 
 def graded(section: str, points: float) -> Callable:
@@ -45,15 +45,13 @@ def grading_of(item: pytest.Item) -> Grading | None:
     if mark is None:
         return None
     section, points = mark.args
-    docstring = getattr(item.obj, "__doc__", None) or item.name
+    docstring = getattr(getattr(item, "obj", None), "__doc__", None) or item.name
     title = docstring.strip().splitlines()[0].rstrip(".")
-    variant = _variant(item)
-    return Grading(section, points, title + variant, variant)
+    return Grading(section, points, title, _variant(item))
 
 
 def _variant(item: pytest.Item) -> str:
-    """The parameters of a test that runs several times, as in " (float32)"."""
+    """The parameters of a test that runs several times, but for the set of cases."""
     if not hasattr(item, "callspec"):
         return ""
-    values = [str(value) for name, value in item.callspec.params.items() if name != "oracle"]
-    return f" ({', '.join(values)})" if values else ""
+    return ", ".join(str(value) for name, value in item.callspec.params.items() if name != "oracle")

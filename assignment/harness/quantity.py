@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -136,14 +137,15 @@ def read_shape(answer: object) -> tuple[int, int]:
         raise Unreadable(
             tr('{text} is no shape; expected rows and columns, as in "12 x 34"', text=shown(answer))
         )
-    rows, columns = (int(re.sub("[,_]", "", number)) for number in found.groups())
-    return rows, columns
+    rows, columns = (re.sub("[,_]", "", number) for number in found.groups())
+    return int(rows), int(columns)
 
 
 def looks_like_a_shape(answer: object) -> bool:
     """Whether a text names rows and columns: with "," it may be a number, with "*" a product."""
-    found = isinstance(answer, str) and len(answer) <= MAX_TEXT and _SHAPE.fullmatch(_plain(answer))
-    return bool(found) and not {",", "*"} & {*answer}
+    if not isinstance(answer, str) or len(answer) > MAX_TEXT or {",", "*"} & {*answer}:
+        return False
+    return _SHAPE.fullmatch(_plain(answer)) is not None
 
 
 def shown(answer: object) -> str:
@@ -222,7 +224,7 @@ def _number_text(value: object) -> str:
     return repr(value) if _is_number(value) else describe_type(value)
 
 
-def _as_text(answer: object, kind: str) -> str:
+def _as_text(answer: Any, kind: str) -> str:
     """The answer as one text; a 0-d array is a number and (number, unit) is joined."""
     if isinstance(answer, np.ndarray) and answer.ndim == 0:
         answer = answer.item()
@@ -260,10 +262,10 @@ def _plain(text: str) -> str:
 def _number(text: str) -> tuple[Quantity, str]:
     """The number at the beginning of a text, and the rest of it without spaces."""
     found = _NUMBER.match(text)
+    if found is None or not (found["whole"] or found["decimals"]):
+        raise Unreadable(tr("{text} does not begin with a number", text=shown(text)))
     whole = re.sub("[,_ ]", "", found["whole"] or "")
     decimals = found["decimals"] or ""
-    if not whole + decimals:
-        raise Unreadable(tr("{text} does not begin with a number", text=shown(text)))
     rest = text[found.end() :]
     if re.match(r",\s*[0-9]", rest) or re.match(r"0[0-9]*,", found["whole"] or ""):
         words = tr(

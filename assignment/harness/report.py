@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from . import told
@@ -28,7 +30,7 @@ class Report:
     """Replaces pytest's dots and tracebacks, unless `-v` asks for those."""
 
     def __init__(self, config: pytest.Config, package: str) -> None:
-        self._terminal = config.pluginmanager.get_plugin("terminalreporter")
+        self._terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._package = package
         self._outcomes: list[Outcome] = []
         self._finished_part: int | None = None

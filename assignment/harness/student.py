@@ -10,8 +10,9 @@ import copy
 import importlib
 import inspect
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from .words import tr
 _STUB_MESSAGE = re.compile(r"Part (\d+\.\d+) (\w+)")
 
 
-class NotStarted(pytest.skip.Exception):
+class NotStarted(pytest.skip.Exception):  # type: ignore[name-defined]
     """A stub was reached: the test says nothing about the student's work yet."""
 
     def __init__(self, section: str, function: str) -> None:
@@ -36,6 +37,65 @@ class NotStarted(pytest.skip.Exception):
     @property
     def part(self) -> int:
         return int(self.section.split(".")[0])
+
+
+@dataclass(frozen=True)
+class ImportFailure:
+    """Why a module of the student's could not be imported.
+
+    Attributes:
+        file: the file at fault, which may be a helper that `module` imports.
+        line: of what is not Python, where that is known.
+        exception: name of the exception's type, where the module raised one.
+        problem: the exception's own words.
+    """
+
+    kind: Literal["not_python", "ends_program", "raised"]
+    module: str
+    file: str
+    line: int | None = None
+    exception: str = ""
+    problem: str = ""
+
+    @classmethod
+    def of(cls, module: str, error: BaseException) -> ImportFailure:
+        """What an exception says that came while `module` was imported."""
+        file = f"{module}.py"
+        if isinstance(error, SyntaxError):
+            file = Path(error.filename or file).name
+            return cls("not_python", module, file, error.lineno, problem=str(error.msg))
+        if isinstance(error, SystemExit):
+            return cls("ends_program", module, file)
+        return cls("raised", module, file, exception=type(error).__name__, problem=str(error))
+
+    def in_words(self) -> str:
+        """The sentence in the language spoken."""
+        if self.kind == "not_python":
+            return tr(
+                "{file} line {line} is not valid Python: {problem}",
+                file=self.file,
+                line=self.line,
+                problem=self.problem,
+            )
+        if self.kind == "ends_program":
+            return tr(
+                "importing {module}.py ends the program (sys.exit or exit is called); put "
+                'trial code under if __name__ == "__main__":',
+                module=self.module,
+            )
+        return tr(
+            "importing {module}.py failed: {kind}: {problem}",
+            module=self.module,
+            kind=self.exception,
+            problem=self.problem,
+        )
+
+
+def import_error(failure: ImportFailure, message: str) -> ImportError:
+    """An ImportError that carries the failure along: outcome_of takes it from there."""
+    error = ImportError(message)
+    error.failure = failure  # type: ignore[attr-defined]
+    return error
 
 
 class Backend(Protocol):
@@ -133,40 +193,16 @@ class LocalBackend:
     def _import(self, module: str) -> Any:
         try:
             return importlib.import_module(f"{self._package}.{module}")
-        except SyntaxError as error:
-            return ImportError(
-                tr(
-                    "{file} line {line} is not valid Python: {problem}",
-                    file=Path(error.filename or module).name,
-                    line=error.lineno,
-                    problem=error.msg,
-                )
-            )
-        except SystemExit:
-            return ImportError(
-                tr(
-                    "importing {module}.py ends the program (sys.exit or exit is called); put "
-                    'trial code under if __name__ == "__main__":',
-                    module=module,
-                )
-            )
-        except Exception as error:
-            return ImportError(
-                tr(
-                    "importing {module}.py failed: {kind}: {problem}",
-                    module=module,
-                    kind=type(error).__name__,
-                    problem=error,
-                )
-            )
+        except (Exception, SystemExit) as error:
+            failure = ImportFailure.of(module, error)
+            return import_error(failure, failure.in_words())
 
 
 def _arrays_in(function: Any, args: tuple, kwargs: dict) -> list[tuple[str, np.ndarray]]:
     """The arrays among the arguments, with the names of the parameters they were given for."""
     try:
-        bound = inspect.signature(function).bind(*args, **kwargs).arguments.items()
+        named = list(inspect.signature(function).bind(*args, **kwargs).arguments.items())
     except (TypeError, ValueError):  # the call will fail, or the function hides its parameters
-        bound = [(tr("number {n}", n=i + 1), value) for i, value in enumerate(args)]
-    named = list(bound)
+        named = [(tr("number {n}", n=i + 1), value) for i, value in enumerate(args)]
     # Only plain arrays are inputs; a student's cache may well be an array of a class of its own.
     return [(label, value) for label, value in named if type(value) is np.ndarray]

@@ -1,6 +1,6 @@
 """python -m benchmarks.decode: every decode loop side by side on this machine's CPU.
 
-    python -m benchmarks.decode                          contexts 64 to 4096, some minutes
+    python -m benchmarks.decode                          contexts 64 to 4096, at most 10 minutes
     python -m benchmarks.decode --quick                  contexts 64 and 512, under a minute
     python -m benchmarks.decode --out docs/benchmarks    where the JSON and the plot go
     OMP_NUM_THREADS=1 python -m benchmarks.decode        one core, for torch and numpy alike
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -22,11 +23,18 @@ from solution.torch_model import TorchTransformer
 
 from . import accounts, clock, loops, measure, results
 from .bound import Bound
+from .c_step import can_step
 from .sizes import CPU_MODEL, LECTURE_MODEL, random_params
+
+# Compiling takes half a minute for each dtype and each size of cache, so not at every context.
+COMPILED_CONTEXTS = (64, 1024, 4096)
+LECTURE_SECONDS = 30
+LEAST_SECONDS = 10  # for a context; on a busy machine the longest may find no time left
 
 
 def main() -> int:
     options = _options()
+    deadline = time.monotonic() + 60 * options.minutes - LECTURE_SECONDS
     if options.cpu_time:
         clock.count_cpu_time()
     torch.set_grad_enabled(False)
@@ -43,11 +51,23 @@ def main() -> int:
         + (", CPU time of one thread" if options.cpu_time else ""),
         "machine": results.machine(),
         "contexts": {},
+        "left_out": [],
     }
+    result["our_step"] = {
+        kind: "C" if can_step("cpu", model.dtype, batch_size=1) else "torch"
+        for kind, model in models.items()
+    }
+    if "torch" in result["our_step"].values():
+        print("Our step in torch alone: no C compiler with OpenMP.", file=sys.stderr)
     competitors = _huggingface(config, params)
     if not (options.compiled or options.quick):
         print("Without the compiled loop: no C++ compiler, or no Python headers.", file=sys.stderr)
-    for context in options.contexts:
+    for done, context in enumerate(options.contexts):
+        options.seconds = seconds_for_one(deadline, len(options.contexts) - done)
+        if done and options.seconds < LEAST_SECONDS:
+            print(f"context {context} left out: --minutes are over.", file=sys.stderr)
+            result["left_out"].append(context)
+            continue
         print(f"context {context} ...", file=sys.stderr, flush=True)
         row = _one_context(config, params, models, competitors, context, options)
         result["contexts"][context] = row
@@ -65,6 +85,11 @@ def main() -> int:
     return 0
 
 
+def seconds_for_one(deadline: float, n_left: int) -> float:
+    """The share of the time left that one of n_left contexts may take."""
+    return max(0.0, deadline - time.monotonic()) / n_left
+
+
 def _one_context(config, params, models, competitors, context, options) -> dict:
     room = 2 + options.rounds * (measure.UNTIMED_STEPS + options.steps)
     timed: dict[str, loops.Loop] = {
@@ -73,14 +98,15 @@ def _one_context(config, params, models, competitors, context, options) -> dict:
         "static eager f32": loops.StaticEager(config, params, torch.float32, room),
         "static eager bf16": loops.StaticEager(config, params, torch.bfloat16, room),
     }
-    if options.compiled:
+    if options.compiled and context in COMPILED_CONTEXTS:
         for kind, model in models.items():
-            loop = loops.StaticCompiled(config, params, model.dtype, room, dynamic=False)
+            loop = loops.StaticCompiled(config, params, model.dtype, room)
             timed[f"static compiled {kind}"] = loop
     for name, model in competitors.items():
         for kind in ("dynamic", "static"):
             timed[f"HF {kind} {name}"] = loops.HuggingFace(model, kind, room)
     for kind, model in models.items():
+        timed[f"answer {kind}"] = loops.Answer(model, room)
         timed[f"ours {kind}"] = loops.Ours(model, room)
     bounds = {f"bound {kind}": Bound(model, context) for kind, model in models.items()}
     prompt = measure.random_prompt(config.vocab_size, context)
@@ -120,7 +146,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lengths", type=int, nargs="+", help="generations of the L2 §5.4 table")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--steps", type=int, default=8, help="steps of a loop in a round")
-    parser.add_argument("--seconds", type=float, default=80, help="for each context")
+    parser.add_argument("--minutes", type=float, default=9, help="for the whole run")
     parser.add_argument("--cpu-time", action="store_true", help="on a busy machine, one thread")
     parser.add_argument("--out", type=Path, default=Path("build/benchmarks"))
     options = parser.parse_args()
@@ -129,10 +155,9 @@ def _options() -> argparse.Namespace:
     )
     options.lengths = options.lengths or ([16, 64] if options.quick else [16, 64, 256])
     options.rounds = options.rounds or (4 if options.quick else 10)
-    # Compiling takes half a minute a context.
     options.compiled = not options.quick and loops.can_compile("cpu")
     if options.quick:
-        options.seconds = min(options.seconds, 10)
+        options.minutes = min(options.minutes, 1.5)
     return options
 
 

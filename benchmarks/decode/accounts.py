@@ -8,10 +8,9 @@ import torch
 
 from reference_model.accounting import analytic_ops, generation_flops, total
 from reference_model.config import ModelConfig
-from solution import decode_torch
 from solution.torch_model import TorchTransformer
 
-from . import clock
+from . import clock, record
 from .loops import Params, Recompute
 from .measure import random_prompt
 
@@ -34,10 +33,10 @@ def cache_against_recompute(
     """L2 §5.4's table: whole generations of n tokens, FLOP ratio and time ratio."""
     model = TorchTransformer(config.to_dict(), params)
     prompt = random_prompt(config.vocab_size, prompt_length)
-    decode_torch.generate(model, prompt, 4)
+    record.generate(model, prompt, 4)
     rows = []
     for n in lengths:
-        with_cache, ours = _timed(lambda n=n: decode_torch.generate(model, prompt, n), 3)
+        with_cache, ours = _timed(lambda n=n: record.generate(model, prompt, n), 3)
         without, theirs = _timed(lambda n=n: _recompute(model, prompt, n), 1)
         flops = [generation_flops(config, prompt_length, n, cached=c) for c in (False, True)]
         rows.append(

@@ -22,7 +22,7 @@ from reference_model.config import ModelConfig
 from solution import decode_torch, kv_cache, transformer
 from solution.torch_model import TorchTransformer
 
-from . import clock
+from . import clock, record
 
 Params = dict[str, Tensor]
 
@@ -105,7 +105,10 @@ class Numpy(Loop):
 
 
 class Ours(Loop):
-    """solution/decode_torch.py."""
+    """The record loop, record.py."""
+
+    functions: Any = record
+    cache_type: type = record.RecordCache
 
     def __init__(self, model: TorchTransformer, room: int) -> None:
         super().__init__(room)
@@ -113,56 +116,67 @@ class Ours(Loop):
 
     def first(self, prompt: Tensor) -> Tensor:
         model, max_len = self.model, prompt.shape[1] + self.room
-        self.cache = decode_torch.StaticCache(model.config, 1, max_len, model.device, model.dtype)
-        return decode_torch.prefill(model, prompt, self.cache).argmax(-1)
+        self.cache = self.cache_type(model.config, 1, max_len, model.device, model.dtype)
+        return self.functions.prefill(model, prompt, self.cache).argmax(-1)
 
     def next(self, token: Tensor) -> Tensor:
-        return decode_torch.decode_step(self.model, token, self.cache).argmax(-1)
+        return self.functions.decode_step(self.model, token, self.cache).argmax(-1)
 
 
-class StaticEager(Loop):
+class Answer(Ours):
+    """The model answer of part 10, solution/decode_torch.py."""
+
+    functions = decode_torch
+    cache_type = decode_torch.StaticCache
+
+
+class StaticEager(Loop, torch.nn.Module):
     """The loop of gpt-fast in its plain form: linear layers, static cache, masked attention.
 
-    Written for this comparison.
+    Written for this comparison. A module, as there: a compiler takes the buffers of a module for
+    memory that never moves, which a captured graph needs.
     """
 
+    WEIGHTS = ("attention_norm", "w_qkv", "w_o", "mlp_norm", "w_gate", "w_up", "w_down")
+
     def __init__(self, config: ModelConfig, params: Params, dtype: torch.dtype, room: int) -> None:
-        super().__init__(room)
+        torch.nn.Module.__init__(self)
+        Loop.__init__(self, room)
         self.config = config
         device = params["embedding"].device
 
         def linear(*names: str) -> Tensor:
             return torch.cat([params[name] for name in names], dim=1).t().to(dtype).contiguous()
 
-        self.layers = []
         for i in range(config.n_layers):
             p = f"layers.{i}."
-            self.layers.append(
-                (
-                    params[p + "attention_norm"].to(dtype),
-                    linear(p + "w_q", p + "w_k", p + "w_v"),
-                    linear(p + "w_o"),
-                    params[p + "mlp_norm"].to(dtype),
-                    linear(p + "w_gate"),
-                    linear(p + "w_up"),
-                    linear(p + "w_down"),
-                )
+            weights = (
+                params[p + "attention_norm"].to(dtype),
+                linear(p + "w_q", p + "w_k", p + "w_v"),
+                linear(p + "w_o"),
+                params[p + "mlp_norm"].to(dtype),
+                linear(p + "w_gate"),
+                linear(p + "w_up"),
+                linear(p + "w_down"),
             )
-        self.embedding = params["embedding"].to(dtype)
-        self.final_norm = params["final_norm"].to(dtype)
-        self.output = self.embedding if config.tied else linear("lm_head")
+            for name, w in zip(self.WEIGHTS, weights, strict=True):
+                self.register_buffer(f"{name}_{i}", w)
+        self.register_buffer("embedding", params["embedding"].to(dtype))
+        self.register_buffer("final_norm", params["final_norm"].to(dtype))
+        self.register_buffer("output", self.embedding if config.tied else linear("lm_head"))
         self.dtype, self.device = dtype, device
 
     def allocate(self, max_len: int) -> None:
         """A cache of max_len positions, the mask of each, and the cosines and sines."""
         c = self.config
         shape = (c.n_layers, 1, c.n_kv_heads, max_len, c.head_dim)
-        self.k = torch.zeros(shape, dtype=self.dtype, device=self.device)
-        self.v = torch.zeros(shape, dtype=self.dtype, device=self.device)
-        self.mask = torch.ones(max_len, max_len, dtype=torch.bool, device=self.device).tril()
+        self.register_buffer("k", torch.zeros(shape, dtype=self.dtype, device=self.device))
+        self.register_buffer("v", torch.zeros(shape, dtype=self.dtype, device=self.device))
+        all_pairs = torch.ones(max_len, max_len, dtype=torch.bool, device=self.device)
+        self.register_buffer("mask", all_pairs.tril())
         exponents = torch.arange(0, c.head_dim, 2, device=self.device) / c.head_dim
         angles = torch.arange(max_len, device=self.device)[:, None] * c.rope_theta**-exponents
-        self.rotation = torch.stack([angles.cos(), angles.sin()], dim=-1)
+        self.register_buffer("rotation", torch.stack([angles.cos(), angles.sin()], dim=-1))
 
     def first(self, prompt: Tensor) -> Tensor:
         self.allocate(prompt.shape[1] + self.room)
@@ -181,7 +195,9 @@ class StaticEager(Loop):
         sizes = [c.n_heads * c.head_dim, c.n_kv_heads * c.head_dim, c.n_kv_heads * c.head_dim]
         mask, rotation = self.mask[position], self.rotation[position]
         x = F.embedding(tokens, self.embedding)
-        for i, (norm, w_qkv, w_o, mlp_norm, w_gate, w_up, w_down) in enumerate(self.layers):
+        for i in range(c.n_layers):
+            weights = (getattr(self, f"{name}_{i}") for name in self.WEIGHTS)
+            norm, w_qkv, w_o, mlp_norm, w_gate, w_up, w_down = weights
             h = F.rms_norm(x, norm.shape, norm, c.norm_eps)
             q, k, v = (
                 part.unflatten(-1, (-1, c.head_dim)) for part in F.linear(h, w_qkv).split(sizes, -1)
@@ -208,14 +224,28 @@ class StaticEager(Loop):
 
 
 class StaticCompiled(StaticEager):
-    """The same loop with its step compiled, as gpt-fast is run; where `can_compile`."""
+    """The same loop with its step compiled, as gpt-fast is run; where `can_compile`.
+
+    Raises:
+        RuntimeError: by `run`, where graphs were asked for and the compiler left them out: such a
+            time would not be that of gpt-fast's loop.
+    """
 
     def __init__(self, *args: Any, **compile_options: Any) -> None:
         super().__init__(*args)
         # Beyond a few sizes of the cache torch would silently give up compiling.
         torch._dynamo.config.recompile_limit = 64
-        self.step = torch.compile(self.forward, **compile_options)
+        torch._inductor.config.coordinate_descent_tuning = True  # as gpt-fast sets it
+        # Each length would otherwise be compiled for all lengths from the second on.
+        self.step = torch.compile(self.forward, dynamic=False, **compile_options)
         self.max_len = 0
+
+    def run(self, n: int) -> list[float]:
+        before = graphs_left_out()
+        taken = super().run(n)
+        if graphs_left_out() > before:
+            raise RuntimeError("the compiler left out CUDA graphs, see TORCH_LOGS=perf_hints")
+        return taken
 
     def allocate(self, max_len: int) -> None:
         # A new cache would be captured anew; what an old text left in this one is masked.
@@ -227,6 +257,11 @@ class StaticCompiled(StaticEager):
         token = self.step(token[:, None], self.position).clone()
         self.position = self.position + 1
         return token
+
+
+def graphs_left_out() -> int:
+    """How many graphs torch's compiler has been asked for so far and did not capture."""
+    return torch._dynamo.utils.counters["inductor"]["cudagraph_skips"]
 
 
 def can_compile(device: str) -> bool:

@@ -27,9 +27,10 @@ def interleaved(
     """What `summary` says of each loop behind this prompt, and of the fastest way of each bound.
 
     Args:
-        options: with `rounds`, `steps` (of a loop in a round) and `seconds`, after which no round
-            begins (two are always made).
+        options: with `rounds`, `steps` (of a loop in a round) and `seconds`, compiling included,
+            after which no round begins (two are always made).
     """
+    deadline = time.monotonic() + options.seconds
     for loop in loops.values():
         loop.begin(prompt)
         loop.run(2)  # buffers, graphs, thread pools
@@ -37,7 +38,6 @@ def interleaved(
         (name, way): passes for name, bound in bounds.items() for way, passes in bound.ways.items()
     }
     turns: dict[str | tuple[str, str], list[list[float]]] = {name: [] for name in (*loops, *ways)}
-    deadline = time.monotonic() + options.seconds
     gc.disable()
     try:
         for round_number in range(options.rounds):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,25 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "gpu": names,
+        "gpu_state": _gpu_state(),
+        "cudnn": torch.backends.cudnn.version(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
         "load_average": [round(x, 2) for x in os.getloadavg()],
     }
+
+
+GPU_QUERY = "driver_version,clocks.sm,clocks.mem,clocks_throttle_reasons.active"
+
+
+def _gpu_state() -> list[str]:
+    """Driver, clocks and reasons for throttling of each GPU, as nvidia-smi says them."""
+    command = ["nvidia-smi", f"--query-gpu={GPU_QUERY}", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return done.stdout.splitlines()
 
 
 def _cpu() -> str:
@@ -53,19 +69,24 @@ def add_ratios(result: dict[str, Any]) -> None:
                 entry["times_ours"] = ratio(entry, ours)
 
 
+def loops_of(result: dict[str, Any]) -> list[str]:
+    """The loops that were timed at some context, in the order in which they came."""
+    return list({name: None for row in result["contexts"].values() for name in row["loops"]})
+
+
 def print_tables(result: dict[str, Any]) -> None:
     """ms a token against context; accounts; the lecture's table."""
     console = Console(width=130)
-    contexts = list(result["contexts"])
+    contexts = sorted(result["contexts"], key=int)
     table = Table(title=f"ms a token, {result['model']} parameters ({result['note']})")
     table.add_column("loop")
     for context in contexts:
         table.add_column(f"S = {context}", justify="right")
-    names = list(next(iter(result["contexts"].values()))["loops"])
-    for name in names:
+    for name in loops_of(result):
         table.add_row(name, *(_cell(result["contexts"][c]["loops"].get(name)) for c in contexts))
     console.print(table)
     console.print("In brackets: × our loop of the same dtype; % of the bound's speed.")
+    _print_shares(console, result)
     table = Table(title="Accounts of one token (reference_model.accounting)")
     columns = ("context", "MFLOP cached", "MFLOP recompute", "FLOP ratio", "time ratio")
     for column in (*columns, "KV MB (f32)", "weights MB (f32)"):
@@ -101,6 +122,28 @@ def print_tables(result: dict[str, Any]) -> None:
     console.print(table)
 
 
+def _print_shares(console: Console, result: dict[str, Any]) -> None:
+    """Ours against each plain product: which is the fastest differs from machine to machine."""
+    contexts = sorted(result["contexts"], key=int)
+    shares = {c: result["contexts"][c]["loops"] for c in contexts}
+    table = Table(
+        title="Speed of our loop, as a share of that of plain products over the same bytes"
+    )
+    table.add_column("ours, product")
+    for context in contexts:
+        table.add_column(f"S = {context}", justify="right")
+    for name in (n for n in loops_of(result) if n.startswith("ours ")):
+        for way in next(row[name] for row in shares.values() if name in row).get(
+            "share_by_way", {}
+        ):
+            found = (shares[c].get(name, {}).get("share_by_way", {}).get(way) for c in contexts)
+            table.add_row(
+                f"{name}, {way}", *("-" if x is None else f"{100 * x:.0f}%" for x in found)
+            )
+    if table.row_count:
+        console.print(table)
+
+
 def _cell(entry: dict[str, float] | None) -> str:
     if entry is None:
         return "-"
@@ -134,18 +177,19 @@ def _plot(result: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(9, 5))
-    contexts = [int(c) for c in result["contexts"]]
-    rows = list(result["contexts"].values())
+    rows = {int(c): row["loops"] for c, row in result["contexts"].items()}
+    contexts = sorted(rows)
     colours: dict[str, str] = {}
-    for name in rows[0]["loops"]:
+    for name in loops_of(result):
         loop = name.removesuffix(" f32").removesuffix(" bf16")
         colour = colours.setdefault(loop, "black" if loop == "bound" else f"C{len(colours)}")
-        times = [row["loops"][name]["ms"] for row in rows if name in row["loops"]]
+        measured = [c for c in contexts if name in rows[c]]
+        times = [rows[c][name]["ms"] for c in measured]
         style = ":" if name.endswith("bf16") else "-"
         width = 3 if loop == "ours" else 1.2
         label = name.replace("f32", "float32").replace("bf16", "bfloat16")
         line = {"marker": ".", "label": label, "linewidth": width, "color": colour}
-        axes.plot(contexts[: len(times)], times, style, **line)
+        axes.plot(measured, times, style, **line)
     axes.set(xscale="log", yscale="log", xlabel="context (tokens)", ylabel="ms a token")
     axes.set_xticks(contexts, [str(c) for c in contexts], minor=False)
     axes.set_xticks([], minor=True)

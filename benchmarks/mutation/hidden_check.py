@@ -21,10 +21,10 @@ import pytest
 from assignment.harness import plugin
 from assignment.harness.cases import Cases, load_cases
 from assignment.harness.student import LocalBackend
-from grader import golden
-from grader.places import ASSIGNMENT, HIDDEN_TESTS
-from grader.seeds import derive_seed
-from grader.suite import SUITE_VERSION, UNUSED_PLUGINS
+from grader.authoring import golden
+from grader.base.places import ASSIGNMENT, HIDDEN_TESTS
+from grader.base.seeds import derive_seed
+from grader.grading.suite import SUITE_VERSION, UNUSED_PLUGINS
 
 # Any secret will do; a fixed one makes two runs of this script agree.
 SECRET = b"mutation testing"

@@ -11,7 +11,7 @@ import numpy as np
 from assignment.harness.growth import Growth, growth_of
 from grader.bench.experiment import Measured
 from grader.bench.setting import Setting
-from grader.policy_file import Bench
+from grader.grades.policy_file import Bench
 from reference_model.accounting import analytic_ops, total
 
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}

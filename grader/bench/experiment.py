@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from grader.base.words import tr
 from grader.bench.adapter import perturbed
 from grader.bench.loop import Loop
 from grader.bench.measure import (
@@ -34,8 +35,7 @@ from grader.bench.verify import (
     check_tokens,
     expected_kind,
 )
-from grader.remote import SubmissionProblem
-from grader.words import tr
+from grader.sandbox.remote import SubmissionProblem
 
 WARM_UP_STEPS = 3
 PRODUCT_REPEATS = 5
@@ -133,7 +133,10 @@ class Experiment:
     def _warm_up(self, rng: np.random.Generator) -> None:
         """Verified and not timed, on inputs that do not come again."""
         self._steps(rng, self._setting.contexts[0], self._order(0), timed=False)
-        self._generation(rng, WARM_UP_STEPS, self._order(0), timed=False)
+        # Of the length that is timed: a loop that captures or compiles for a size does it here.
+        torch_part = self._setting.impl == "torch"
+        n_tokens = self._setting.new_tokens if torch_part else WARM_UP_STEPS
+        self._generation(rng, n_tokens, self._order(0), timed=False)
 
     def _order(self, number: int) -> tuple[Loop, Loop]:
         pair = (self._submission, self._ours)

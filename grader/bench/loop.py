@@ -10,8 +10,8 @@ import numpy as np
 
 from grader.bench.setting import Setting
 from grader.bench.standstill import go_on, turn
-from grader.remote import RemoteStudent
 from grader.sandbox import Limits, Sandbox
+from grader.sandbox.remote import RemoteStudent
 
 ADAPTER = "_bench_adapter"
 WEIGHTS = "weights"
@@ -93,7 +93,9 @@ class Loop:
 
     @property
     def pid(self) -> int:
-        return self._remote.pid
+        pid = self._remote.pid
+        assert pid is not None  # a loop has loaded its model before it takes turns
+        return pid
 
     @property
     def tier(self) -> str:

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from grader.base.errors import GraderError
+from grader.base.words import language, speaking, tr
 from grader.bench.analysis import Analysis
 from grader.bench.setting import Setting
-from grader.errors import GraderError
-from grader.words import language, speaking, tr
 
 # Fonts with Chinese signs, as systems have them.
 CHINESE_FONTS = (

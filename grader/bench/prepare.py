@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from grader.base.errors import GraderError, NothingToGrade
+from grader.base.places import SOLUTION
 from grader.bench.loop import ADAPTER
 from grader.bench.setting import Impl
-from grader.errors import GraderError, NothingToGrade
-from grader.intake import PACKAGE, Course, Found, find_submissions, prepare
-from grader.places import SOLUTION
+from grader.intake.submissions import PACKAGE, Course, Found, find_submissions, prepare
 from reference_model import ModelConfig, init_llama
 
 HERE = Path(__file__).parent

@@ -13,14 +13,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from grader.base.errors import GraderError
+from grader.base.terminal import say
+from grader.base.words import spoken, tr, tr_n
 from grader.bench.analysis import Analysis
 from grader.bench.experiment import Measured, Times
 from grader.bench.setting import TINY, Setting
-from grader.errors import GraderError
-from grader.policy_file import Bench
-from grader.record import write_atomically
-from grader.terminal import say
-from grader.words import spoken, tr, tr_n
+from grader.grades.policy_file import Bench
+from grader.results.record import write_atomically
 
 FORMAT = 1
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grader.base.errors import GraderError
 from grader.bench.experiment import BrokenReference, Measured, run_experiment
 from grader.bench.loop import Loop
-from grader.bench.prepare import (
-    find_one,
-    lay_out_solution,
-    lay_out_submission,
-    write_weights,
-)
+from grader.bench.prepare import find_one, lay_out_solution, lay_out_submission, write_weights
 from grader.bench.setting import Setting
 from grader.bench.standstill import StillRunning
-from grader.errors import GraderError
-from grader.intake import Course
+from grader.intake.submissions import Course
+from grader.running.slots import hold_slot
 from grader.sandbox import Sandbox, SandboxUnavailable, choose_sandbox
-from grader.sandbox.extras import Extras, equip, gpu_devices
-from grader.slots import hold_slot
+from grader.sandbox.extras import Extras, driver_folders, equip, gpu_devices
 
 # Their workers are children of another program, and so cannot be made to stand still from here.
+CHOICE_OF_GPU = "CUDA_VISIBLE_DEVICES"
 CANNOT_STOP = ("podman", "docker")
 
 
@@ -73,26 +70,32 @@ def bench_submission(
                 loop = Loop(name, sandbox, folder, packages, weights, setting, slot, call_seconds)
                 held.callback(loop.close)
                 loops.append(loop)
-            measured = run_experiment(setting, base, *loops, progress=progress)
-            printed = loops[0].printed()
+            submission, ours = loops
+            measured = run_experiment(setting, base, submission, ours, progress=progress)
+            printed = submission.printed()
     return Benched(found.student, found.source_name, sandbox.tier, setting, measured, printed)
 
 
 def equipped_sandbox(name: str, setting: Setting) -> tuple[Sandbox, str, Setting]:
     """(sandbox, folder of its packages, setting with the threads it can give)."""
     sandbox = choose_sandbox(name)
-    if sandbox.tier.startswith(CANNOT_STOP):
+    if sandbox.kind in CANNOT_STOP:
         raise SandboxUnavailable(
             f"the sandbox {sandbox.tier} cannot make a submission stand still between its turns; "
             "use bubblewrap"
         )
     threads = str(setting.threads)
+    on_gpu = setting.device == "cuda"
+    environment = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads
+    )
+    if on_gpu and CHOICE_OF_GPU in os.environ:
+        environment[CHOICE_OF_GPU] = os.environ[CHOICE_OF_GPU]
     wanted = Extras(
         packages=("torch",) if setting.impl == "torch" else (),
-        devices=gpu_devices() if setting.device == "cuda" else (),
-        environment=dict.fromkeys(
-            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads
-        ),
+        devices=gpu_devices() if on_gpu else (),
+        folders=driver_folders() if on_gpu else (),
+        environment=environment,
     )
     equipped, packages = equip(sandbox, wanted)
     if setting.impl == "numpy" and equipped is sandbox:
@@ -115,6 +118,8 @@ def require_torch(setting: Setting) -> None:
         ) from None
     if setting.device == "cuda" and not torch.cuda.is_available():
         raise GraderError("torch finds no CUDA device here: use --device cpu.")
+    if setting.device == "cuda":
+        torch.cuda.init()  # so that driver_folders finds the driver
 
 
 @contextlib.contextmanager

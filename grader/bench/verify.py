@@ -5,9 +5,11 @@ Measured on models of random weights, whose logits have unit size, at contexts 3
 
 * float32: correct code 2e-7 to 8e-7 in each step, with RoPE angles in float32 at most 2e-6. Keys
   and values kept in float16: 3e-5 and more; weights in float16: 4e-4. Hence 1e-5.
-* bfloat16: grows with depth, 0.005 to 0.02, so our own loop on the same inputs is the measure.
-  Over all steps together another correct loop has 0.7 to 1.4 times its error, weights in int8
-  2.6 to 3.1 times, keys and values in 8 bits 1.8 to 2.6 times (short contexts show them best).
+* bfloat16: grows with depth, 0.005 to 0.02, so our own loop on the same inputs is the measure. It
+  keeps the residual stream in float32. Over all steps together a loop that rounds it to bfloat16
+  after each layer has 1.2 to 1.5 times its error, weights in int8 3.1 to 4.1 times, those with a
+  scale for 16 or 32 numbers 2.5 to 3.3 times, keys and values in 8 bits 1.8 to 2.6 times (short
+  contexts show them best).
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.words import tr
+from grader.base.words import tr
 
 RMS_TOLERANCE = {"float32": 1e-5}
 # Of our own loop's error, where the dtype is so coarse that no fixed figure would do: for all steps
 # together, and for each.
-TIMES_OUR_OWN = 1.6
+TIMES_OUR_OWN = 1.7
 TIMES_OUR_OWN_IN_A_STEP = 4.0
 # A token that is not the likeliest must be this close to it, in units of the tolerance.
 TIE = 6.0

@@ -107,15 +107,16 @@ def _span_of(source: str, where: str) -> tuple[int, int]:
     """Where a function, class or method begins and ends in the source: whole lines."""
     if where == WHOLE_MODULE:
         return 0, len(source)
-    node: ast.AST = _parsed(source, "the text")
-    for name in where.split("."):
+    outer, *inner = where.split(".")
+    node = _member(_parsed(source, "the text"), outer, where)
+    for name in inner:
         node = _member(node, name, where)
-    lines = [f"{line}\n" for line in source.split("\n")]
-    start = sum(map(len, lines[: node.lineno - 1]))
-    return start, start + sum(map(len, lines[node.lineno - 1 : node.end_lineno]))
+    lengths = [len(line) + 1 for line in source.split("\n")]
+    start = sum(lengths[: node.lineno - 1])
+    return start, start + sum(lengths[node.lineno - 1 : node.end_lineno])
 
 
-def _member(node: ast.AST, name: str, where: str) -> ast.AST:
+def _member(node: ast.AST, name: str, where: str) -> ast.FunctionDef | ast.ClassDef:
     kinds = (ast.FunctionDef, ast.ClassDef)
     found = [n for n in ast.iter_child_nodes(node) if isinstance(n, kinds) and n.name == name]
     if len(found) != 1:

@@ -16,7 +16,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from assignment.harness.parts import MODULE_OF, STUDENT_MODULES
-from grader.places import SOLUTION
+from grader.base.places import SOLUTION
 
 from .bug import Bug
 from .patch import Change, PatchProblem, patched_modules

@@ -5,12 +5,9 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Protocol, Self
 
+from grader.base.errors import SandboxUnavailable
 from grader.sandbox.limits import Limits
 from grader.sandbox.process import WorkerProcess
-
-
-class SandboxUnavailable(Exception):
-    """No sandbox works here, or not for this; the text says what is missing and what helps."""
 
 
 def probe_once(probe: Callable) -> Callable:
@@ -33,7 +30,7 @@ def probe_once(probe: Callable) -> Callable:
             raise SandboxUnavailable(refusal)
         return sandbox
 
-    asked.cache_clear = remembered.cache_clear
+    asked.cache_clear = remembered.cache_clear  # type: ignore[attr-defined]
     return asked
 
 
@@ -41,9 +38,11 @@ class Sandbox(Protocol):
     """A way to run workers.
 
     Attributes:
-        tier: names the kind of sandbox and what it lacks; written in every result.
+        kind: the name to ask for it by, see grader.sandbox.TIERS; decisions read this.
+        tier: the kind and what it lacks, in words. Both are written in every result.
     """
 
+    kind: str
     tier: str
 
     @classmethod

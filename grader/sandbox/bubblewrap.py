@@ -14,18 +14,13 @@ import select
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Self
 
 from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
 from grader.sandbox.files import WORKER_FILES, submission_files, worker_source
 from grader.sandbox.filters import load_filter
-from grader.sandbox.interpreter import (
-    PACKAGES,
-    WORKER,
-    UnsafeInterpreter,
-    View,
-    interpreter_view,
-)
+from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view
 from grader.sandbox.limits import Limits
 from grader.sandbox.process import Pipes, WorkerProcess, close_all, first_words, open_files
 
@@ -34,6 +29,8 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 class Bubblewrap:
     """Starts workers with one bubblewrap program that was seen to work."""
+
+    kind = "bubblewrap"
 
     def __init__(self, program: str, view: View, as_root: bool, syscall_filter: bytes | None):
         self._program = program
@@ -44,7 +41,7 @@ class Bubblewrap:
         self.tier = f"bubblewrap ({how}{'' if syscall_filter else ', no syscall filter'})"
 
     @classmethod
-    def working(cls) -> "Bubblewrap":
+    def working(cls) -> Self:
         """A sandbox tried out in this process; SandboxUnavailable says why there is none."""
         return _working()
 
@@ -158,8 +155,8 @@ class Bubblewrap:
             options += ["--ro-bind", str(source), str(target)]
         for target in self._view.masks:
             options += ["--tmpfs", str(target), "--remount-ro", str(target)]
-        for target, link in self._view.links:
-            options += ["--symlink", target, str(link)]
+        for points_to, link in self._view.links:
+            options += ["--symlink", points_to, str(link)]
         for device in DEVICES:
             options += ["--dev-bind", device, device]
         return options

@@ -18,18 +18,13 @@ import tarfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
 from grader.sandbox.files import CONFINE, WorkerFolder, remove_left_behind
-from grader.sandbox.filters import load_filter, profile_path
-from grader.sandbox.interpreter import (
-    PACKAGES,
-    WORKER,
-    UnsafeInterpreter,
-    View,
-    interpreter_view,
-)
+from grader.sandbox.filters import load_filter, profile_path, required_filter
+from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view
 from grader.sandbox.limits import Limits
 from grader.sandbox.process import Pipes, WorkerProcess, close_all, first_words, send_plan
 
@@ -73,11 +68,12 @@ class Container:
         self._view = view
         self._profile = profile
         self._counted = counted
+        self.kind = self.engine.name
         groups = "" if counted else ", no control groups"
         self.tier = f"{self.engine.name} (uid per slot{groups})"
 
     @classmethod
-    def working(cls) -> "Container":
+    def working(cls) -> Self:
         """A sandbox tried out in this process; SandboxUnavailable says why there is none."""
         return _working(cls)
 
@@ -136,7 +132,8 @@ class Container:
             close_all(pipes.far)
 
         def stop() -> None:
-            keeper.stdin.close()
+            if keeper.stdin is not None:  # a pipe: its end wakes the keeper
+                keeper.stdin.close()
             try:
                 keeper.wait(REMOVE_SECONDS)
             except subprocess.TimeoutExpired:
@@ -205,7 +202,7 @@ class Container:
             "grants": [*((str(path), "read") for path in seen), ("/dev/null", "device")],
             "protected": [],
             # The engine has its profile already, if its kernel and its settings let it.
-            "filters": [load_filter().hex()],
+            "filters": [required_filter().hex()],
         }
 
     def _root(self, folder: WorkerFolder) -> str:

@@ -18,6 +18,7 @@ from grader.sandbox.bubblewrap import Bubblewrap
 from grader.sandbox.interpreter import PACKAGES, check_nothing_protected, protected_paths
 from grader.sandbox.plain import NoSandbox
 
+SEARCHED = "LD_LIBRARY_PATH"
 # Only needed to build or to install.
 NOT_AT_RUN_TIME = frozenset({"setuptools", "pip", "wheel", "numpy"})
 
@@ -29,11 +30,13 @@ class Extras:
     Attributes:
         packages: distributions (`torch`); what they depend on comes along.
         devices: files below /dev.
+        folders: of libraries, shown where they are and searched by the loader.
         environment: variables, in place of the usual ones of that name.
     """
 
     packages: tuple[str, ...] = ()
     devices: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -44,11 +47,13 @@ def equip(sandbox: Sandbox, extras: Extras) -> tuple[Sandbox, str]:
         SandboxUnavailable: this kind of sandbox cannot have them, or a package is not installed.
     """
     if isinstance(sandbox, Bubblewrap):
-        binds = packages_to_bind(extras.packages)
+        folders = [(folder, folder) for folder in extras.folders]
+        check_nothing_protected(folders, [], protected_paths())
+        binds = packages_to_bind(extras.packages) + folders
         return EquippedBubblewrap(sandbox, extras, binds), str(PACKAGES)
     if isinstance(sandbox, NoSandbox):
-        folders = {str(source.parent) for source, _ in packages_to_bind(extras.packages)}
-        return sandbox, next(iter(folders), "")
+        places = {str(source.parent) for source, _ in packages_to_bind(extras.packages)}
+        return sandbox, next(iter(places), "")
     if extras.packages or extras.devices:
         wanted = ", ".join([*extras.packages, *map(str, extras.devices)])
         raise SandboxUnavailable(
@@ -78,13 +83,32 @@ class EquippedBubblewrap(Bubblewrap):
         return options
 
     def _environment(self) -> dict[str, str]:
-        return super()._environment() | dict(self._extras.environment)
+        usual = super()._environment()
+        searched = [*filter(None, [usual.get(SEARCHED)]), *map(str, self._extras.folders)]
+        if searched:
+            usual[SEARCHED] = ":".join(searched)
+        return usual | dict(self._extras.environment)
 
 
 def gpu_devices() -> tuple[Path, ...]:
     """The device files of NVIDIA's driver; none where there is no GPU."""
     found = sorted(Path("/dev").glob("nvidia*"))
     return tuple(p for path in found for p in (sorted(path.iterdir()) if path.is_dir() else [path]))
+
+
+def driver_folders(maps: str | None = None) -> tuple[Path, ...]:
+    """Where the libraries of NVIDIA's driver lie that this process has loaded.
+
+    Every sandbox shows the system's own folders; on cloud images (/usr/local/nvidia) and NixOS
+    (/nix/store) the driver lies elsewhere, and these are returned.
+
+    Args:
+        maps: what /proc/self/maps says, by default now; the driver is there once CUDA is in use.
+    """
+    text = Path("/proc/self/maps").read_text(encoding="utf-8") if maps is None else maps
+    files = [Path(line[line.index("/") :]) for line in text.splitlines() if "/" in line]
+    driver = {f.parent for f in files if f.name.startswith(("libcuda.so", "libnvidia-"))}
+    return tuple(sorted(f for f in driver if not str(f).startswith(("/lib", "/usr/lib"))))
 
 
 def packages_to_bind(names: tuple[str, ...]) -> list[tuple[Path, Path]]:
@@ -113,7 +137,7 @@ def _with_dependencies(names: tuple[str, ...]) -> list[str]:
             continue  # for another platform
         found.append(name)
         needed = (r for r in requirements if not re.search(r"\bextra\s*==", r))
-        waiting += [re.match(r"[\w.-]+", r)[0] for r in needed]
+        waiting += [re.split(r"[^\w.-]", r, maxsplit=1)[0] for r in needed]
     return found
 
 
@@ -121,5 +145,7 @@ def _top_level(distribution: metadata.Distribution) -> list[Path]:
     """The files and folders a distribution has put beside those of others."""
     names = {Path(file).parts[0] for file in distribution.files or ()}
     unwanted = re.compile(r"\.\.|__pycache__|.*\.(dist-info|egg-info|data|pth)|.*-nspkg.*")
-    places = [Path(distribution.locate_file(n)) for n in sorted(names) if not unwanted.fullmatch(n)]
+    places = [
+        Path(str(distribution.locate_file(n))) for n in sorted(names) if not unwanted.fullmatch(n)
+    ]
     return [path for path in places if path.exists()]

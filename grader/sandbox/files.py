@@ -6,8 +6,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from grader.places import GRADER
-
 MAX_FILES = 200
 MAX_SUBMISSION_BYTES = 32 << 20
 WORKER_FILES = ("worker.py", "wire.py")
@@ -39,7 +37,7 @@ def submission_files(submission: Path) -> dict[str, bytes]:
 def worker_source(name: str) -> bytes:
     """The text of worker.py, wire.py or confine.py."""
     here = Path(__file__).parent
-    return (here / name if name == CONFINE else GRADER / name).read_bytes()
+    return (here / name).read_bytes()
 
 
 class WorkerFolder:

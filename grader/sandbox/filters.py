@@ -3,6 +3,8 @@
 import platform
 from pathlib import Path
 
+from grader.sandbox.base import SandboxUnavailable
+
 # "" is the allow-list that every tier uses; the others are laid over it, see seccomp.py.
 LAYERS = ("", "shared", "readonly")
 
@@ -17,6 +19,14 @@ def load_filter(layer: str = "") -> bytes | None:
     """The compiled filter for this machine, or None when there is none for its architecture."""
     path = blob_path(platform.machine(), layer)
     return path.read_bytes() if path.is_file() else None
+
+
+def required_filter(layer: str = "") -> bytes:
+    """As load_filter, for a tier that was seen to work; SandboxUnavailable where there is none."""
+    found = load_filter(layer)
+    if found is None:
+        raise SandboxUnavailable(f"no system call filter is shipped for {platform.machine()}")
+    return found
 
 
 def profile_path(architecture: str) -> Path:

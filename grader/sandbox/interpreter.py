@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+
 NEUTRAL_PREFIX = Path("/opt/python")
 PACKAGES = Path("/opt/packages")
 WORKER = Path("/opt/worker")
@@ -111,7 +113,7 @@ def _package_folders(folder: Path) -> list[Path]:
 
 def _packages() -> list[tuple[Path, Path]]:
     """numpy and the libraries beside it, in a folder that holds nothing else."""
-    folder = Path(find_spec("numpy").origin).parent.resolve()
+    folder = Path(np.__file__).parent.resolve()
     libraries = folder.parent / "numpy.libs"
     found = [folder, libraries] if libraries.is_dir() else [folder]
     return [(path, PACKAGES / path.name) for path in found]

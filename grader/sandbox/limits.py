@@ -4,10 +4,12 @@ import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic_core import ErrorDetails
 
-from grader.errors import GraderError
+from grader.base.errors import GraderError
 
 MIB = 1 << 20
 # The kernel counts these per user. Where a worker has no user of its own they would strike the
@@ -94,7 +96,7 @@ def load_limits(path: Path | None) -> Limits:
 
 
 def _file_model() -> type[BaseModel]:
-    bounded = {
+    bounded: dict[str, Any] = {
         name: (type(least), Field(default=None, ge=least, le=most, strict=True))
         for name, (least, most) in RANGES.items()
     }
@@ -102,7 +104,7 @@ def _file_model() -> type[BaseModel]:
     return create_model("LimitsFile", __config__=config, **bounded)
 
 
-def _sentence(error: dict) -> str:
+def _sentence(error: ErrorDetails) -> str:
     key, found = error["loc"][0], error["input"]
     if key not in RANGES:
         return f'there is no limit called "{key}", only {", ".join(RANGES)}'

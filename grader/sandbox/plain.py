@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grader.places import GRADER
 from grader.sandbox.config import ENVIRONMENT, worker_config
 from grader.sandbox.interpreter import packages_folder
 from grader.sandbox.limits import PER_USER, Limits
@@ -18,7 +17,7 @@ from grader.sandbox.process import Pipes, WorkerProcess, close_all, open_files
 class NoSandbox:
     """Runs workers as this user, outside any namespace."""
 
-    tier = "none"
+    kind = tier = "none"
 
     @classmethod
     def working(cls) -> "NoSandbox":
@@ -50,7 +49,7 @@ class NoSandbox:
             reply_fd=pipes.far_reply,
             nonce=nonce.hex(),
         )
-        worker = GRADER / "worker.py"
+        worker = Path(__file__).with_name("worker.py")
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", str(worker), config],
             stdin=subprocess.DEVNULL,

@@ -18,7 +18,7 @@ from grader.sandbox import confine
 from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
 from grader.sandbox.files import CONFINE, WorkerFolder, remove_left_behind
-from grader.sandbox.filters import load_filter
+from grader.sandbox.filters import load_filter, required_filter
 from grader.sandbox.interpreter import UnsafeInterpreter, interpreter_view, protected_paths
 from grader.sandbox.limits import PER_USER, Limits
 from grader.sandbox.process import (
@@ -36,6 +36,8 @@ READ_DEVICES = ("/dev/zero", "/dev/random", "/dev/urandom")
 
 class Portable:
     """Starts workers with the rights of the operating system alone."""
+
+    kind = "portable"
 
     def __init__(
         self, runtime: Runtime, as_root: bool, landlock: bool, protected: tuple[Path, ...] = ()
@@ -137,7 +139,7 @@ class Portable:
             "parent": os.getpid(),
             "grants": self._grants(folder) if self._landlock else None,
             "protected": [] if self._landlock else [str(p) for p in (*self._protected, *hidden)],
-            "filters": [load_filter(layer).hex() for layer in layers],
+            "filters": [required_filter(layer).hex() for layer in layers],
         }
 
     def _grants(self, folder: WorkerFolder) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.words import tr
+from grader.base.words import tr
 
 PIPE_BYTES = 1 << 20
 

@@ -45,7 +45,8 @@ def runtime_for(view: View, another_user: bool) -> Runtime:
     if another_user and not all(_open_to_all(sources[t]) for t in (*python, view.executable)):
         return _copied(view, sources)
     hidden = [_on_host(mask, view) for mask in view.masks]
-    trees, listed = [], []
+    trees: list[Path] = []
+    listed: list[Path] = []
     for source in sources.values():
         _grant(source, hidden, trees, listed)
     packages = sources[PACKAGES / "numpy"].parent

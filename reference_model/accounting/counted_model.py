@@ -91,10 +91,7 @@ class CountedModel:
         return mixed.reshape(batch, n_heads, query_len, -1)
 
     def _append(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        for store, new in ((self._keys, k), (self._values, v)):
-            old = store[layer]
-            store[layer] = new if old is None else np.concatenate([old, new], axis=2)
-        return self._keys[layer], self._values[layer]
+        return _appended(self._keys, layer, k), _appended(self._values, layer, v)
 
     def _mlp(self, layer: int, x: np.ndarray) -> np.ndarray:
         h = self._norm(f"layers.{layer}.mlp_norm", x)
@@ -126,5 +123,13 @@ class CountedModel:
         return self._multiply(name, x, self.params[f"layers.{layer}.{name}"])
 
     def _multiply(self, name: str, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        self.counter.add(name, matmul_work(x.size // x.shape[-1], *w.shape, BYTES))
+        inner, columns = w.shape
+        self.counter.add(name, matmul_work(x.size // inner, inner, columns, BYTES))
         return x @ w
+
+
+def _appended(store: list[np.ndarray | None], layer: int, new: np.ndarray) -> np.ndarray:
+    """All of a layer's keys or values, with the `new` ones behind those in the store."""
+    old = store[layer]
+    result = store[layer] = new if old is None else np.concatenate([old, new], axis=2)
+    return result

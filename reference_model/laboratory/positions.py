@@ -39,7 +39,7 @@ def linearity_error(offset: int = 7, dim: int = 32, length: int = 50) -> float:
 def relative_scores(pairs=((5, 2), (105, 102), (10005, 10002)), dim: int = 16, seed: int = 0):
     """q·k with q rotated to the first and k to the second position of each pair."""
     q, k = np.random.default_rng(seed).standard_normal((2, 1, dim))
-    return [float((rope(q, [m]) * rope(k, [n])).sum()) for m, n in pairs]
+    return [float((rope(q, np.array([m])) * rope(k, np.array([n]))).sum()) for m, n in pairs]
 
 
 def previous_token_weights(length: int = 12, dim: int = 64, sharpness: float = 40.0):

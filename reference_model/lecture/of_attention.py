@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from reference_model.accounting import GROUPS, analytic_ops, total
 from reference_model.config import ModelConfig
 from reference_model.laboratory import causality, lookup, positions, recurrence, saturation
@@ -12,7 +14,8 @@ from .table import Table, table, texts
 
 @table("temperature")
 def temperature() -> Table:
-    rows = [(t, *(f"{p:.3f}" for p in softmax([2 / t, 1 / t, 0]))) for t in (1, 0.5, 2)]
+    logits = np.array([2, 1, 0])
+    rows = [(t, *(f"{p:.3f}" for p in softmax(logits / t))) for t in (1, 0.5, 2)]
     return Table(
         "D3  Logits [2, 1, 0] at a temperature", ("T", "first", "second", "third"), texts(rows)
     )
@@ -64,7 +67,7 @@ def softmax_saturation() -> Table:
 
 @table("causal-leak")
 def causal_leak() -> Table:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for masked in (True, False):
         change = causality.change_of_outputs(masked)
         rows.append(
@@ -100,7 +103,7 @@ def heads() -> Table:
 def of_positions() -> Table:
     scores = positions.relative_scores()
     weights = positions.previous_token_weights()
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             "(a) order of 10 tokens changed: outputs only follow",
             f"{positions.permutation_error():.0e}",

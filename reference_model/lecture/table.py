@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def texts(rows: Iterable[Iterable[object]]) -> list[tuple[str, ...]]:
     return [tuple(_text(value) for value in row) for row in rows]
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -6,19 +6,23 @@ from collections.abc import Collection
 
 import numpy as np
 
+from ..shapes import Integer, Real
 from .corpus import Corpus, Relation
 
 
 def nearest(
-    vectors: np.ndarray, query: np.ndarray, count: int, exclude: Collection[int] = ()
-) -> np.ndarray:
+    vectors: Real[np.ndarray, "V D"],
+    query: Real[np.ndarray, "D"],
+    count: int,
+    exclude: Collection[int] = (),
+) -> Integer[np.ndarray, "{min(count,len(vectors))}"]:
     """Numbers of the `count` words with the largest cosine to `query` (D,), the nearest first."""
     cosines = _unit(vectors) @ _unit(query)
     cosines[list(exclude)] = -np.inf
     return np.argsort(-cosines, kind="stable")[:count]
 
 
-def analogy(vectors: np.ndarray, a: int, a_star: int, b: int) -> int:
+def analogy(vectors: Real[np.ndarray, "V D"], a: int, a_star: int, b: int) -> int:
     """The word nearest to v(a*) - v(a) + v(b), the three themselves excluded (Mikolov 2013, §4)."""
     query = vectors[a_star] - vectors[a] + vectors[b]
     return int(nearest(vectors, query, 1, exclude=(a, a_star, b))[0])

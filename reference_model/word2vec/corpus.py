@@ -34,7 +34,7 @@ class Relation:
 def _relation(name: str, first_side: str, second_side: str, table: str) -> Relation:
     """A relation from lines `first second: topic topic topic topic`."""
     lines = [line.split(":") for line in table.strip().splitlines()]
-    pairs = tuple(tuple(words.split()) for words, _ in lines)
+    pairs = tuple((a, b) for words, _ in lines for a, b in [words.split()])
     topics = tuple(tuple(words.split()) for _, words in lines)
     return Relation(name, pairs, topics, tuple(first_side.split()), tuple(second_side.split()))
 

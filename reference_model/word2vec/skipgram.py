@@ -13,24 +13,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..shapes import Float64, Real
 from .corpus import Corpus
 
 
-def noise_distribution(counts: np.ndarray) -> np.ndarray:
+def noise_distribution(counts: Real[np.ndarray, "V"]) -> Float64[np.ndarray, "V"]:
     """Probabilities (V,) of negatives: frequency to the power 0.75 (Mikolov et al. 2013b)."""
     weights = np.asarray(counts, dtype=np.float64) ** 0.75
     return weights / weights.sum()
 
 
-def loss(center: np.ndarray, context: np.ndarray, negatives: np.ndarray) -> float:
+def loss(
+    center: Real[np.ndarray, "D"],
+    context: Real[np.ndarray, "D"],
+    negatives: Real[np.ndarray, "k D"],
+) -> float:
     """The loss of one pair: v_c (D,), u_o (D,), u_n (k, D)."""
     # log s(x) = -log(1 + exp(-x)), which logaddexp does without overflow
     return float(np.logaddexp(0, -(context @ center)) + np.logaddexp(0, negatives @ center).sum())
 
 
 def gradients(
-    center: np.ndarray, context: np.ndarray, negatives: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    center: Real[np.ndarray, "D"],
+    context: Real[np.ndarray, "D"],
+    negatives: Real[np.ndarray, "k D"],
+) -> tuple[Real[np.ndarray, "D"], Real[np.ndarray, "D"], Real[np.ndarray, "k D"]]:
     """d loss / d (v_c, u_o, u_n), in the shapes of the arguments."""
     outputs = np.concatenate([context[None], negatives])
     errors = _logistic(outputs @ center)

@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from grader.record import read_record
+from grader.results.record import read_record
 
 from . import arena
 from .verdict import problems

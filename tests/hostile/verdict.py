@@ -1,6 +1,6 @@
 """Compares the record of a submission with what the corpus says of it."""
 
-from grader.record import SubmissionResult, TestResult
+from grader.results.record import SubmissionResult, TestResult
 
 from .attack import Attack
 

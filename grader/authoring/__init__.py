@@ -1,0 +1,1 @@
+"""What makes the homework: stubs, golden data, cases, figures, exercises."""

@@ -1,0 +1,1 @@
+"""The `grader` command, a module a command."""

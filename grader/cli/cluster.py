@@ -1,0 +1,54 @@
+"""`grader merge` and `grader secret`: what a class graded in shards needs besides `grader run`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from grader.base.seeds import load_secret
+from grader.base.terminal import console_for_people, say
+from grader.cluster.merge import merge
+from grader.reports.class_table import counts_sentence, print_class
+
+
+def merge_command(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER", help="The folders of all shards.")
+    ],
+    into: Annotated[Path, typer.Option("--into", help="Folder of the merged results.")] = Path(
+        "results"
+    ),
+    quiet: Annotated[bool, typer.Option("--quiet", help="No table.")] = False,
+) -> None:
+    """Put the results of all shards of a class into one folder."""
+    merged = merge(folders, into)
+    console = console_for_people()
+    if not quiet:
+        print_class(merged.summaries, console)
+        say(console, counts_sentence(merged.summaries))
+        say(
+            console,
+            f"Results: {into}/ ({merged.new} new, {merged.replaced} replaced, {merged.same} there "
+            "already)",
+        )
+    if any(summary.state == "error" for summary in merged.summaries):
+        say(
+            Console(stderr=True),
+            "Some submissions have the state 'error': the grader failed, not the student. Run "
+            "their shards again, then merge again.",
+        )
+        raise typer.Exit(1)
+
+
+def secret_command(
+    secret_file: Annotated[
+        Path | None, typer.Option("--secret-file", help="Where; default: the user's own.")
+    ] = None,
+) -> None:
+    """Make the secret behind the hidden cases, if it is not there yet, and say where it is."""
+    secret = load_secret(secret_file)
+    for warning in secret.warnings:
+        say(Console(stderr=True), f"Warning: {warning}")
+    made = "made" if secret.created else "there already"
+    say(console_for_people(), f"The secret is {made}: {secret.path}")

@@ -1,0 +1,264 @@
+"""`grader scores` and `grader export`: what the policy makes of the results."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from grader.base.errors import GraderError
+from grader.base.notes import in_words
+from grader.base.terminal import console_for_people, plain, say
+from grader.base.words import speak, spoken, tr, tr_n
+from grader.cli.options import LangOption, OutOption
+from grader.grades.policy import ClassScores, Policy, Score, read_record, score_class
+from grader.integrations.export.cells import number_cell
+
+Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]
+Match = Literal["auto", "login", "sis", "id", "name"]
+
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option("--policy", help="Points, lateness, attempts; see grader/grades/policy.toml."),
+]
+SubmittedOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--submitted",
+        help="CSV of who submitted when: student,submitted_at, and submission (the result's name) "
+        "for students with several.",
+    ),
+]
+
+
+def scores(
+    out: OutOption = Path("results"),
+    policy: PolicyOption = None,
+    submitted: SubmittedOption = None,
+    lang: LangOption = None,
+) -> None:
+    """Show the grades that a policy makes of the results; nothing is graded again."""
+    speak(lang)
+    found = score_class(out, Policy.load(policy), submitted)
+    console = console_for_people()
+    console.print(scores_table(found))
+    no_grade = sum(score.final is None for score in found)
+    n, points = len(found), number_cell(found.max_points)
+    counted = tr_n(n, "1 student", "{n} students")
+    line = tr("{students}, {points} points.", students=counted, points=points)
+    if no_grade:
+        line = tr(
+            "{students}, {n} without a grade, {points} points.",
+            students=counted,
+            n=no_grade,
+            points=points,
+        )
+    say(console, line)
+    _complain(found.problems)
+
+
+def export(
+    to: Annotated[Target, typer.Option("--to", help="The format.")],
+    out: OutOption = Path("results"),
+    policy: PolicyOption = None,
+    submitted: SubmittedOption = None,
+    into: Annotated[
+        Path | None, typer.Option("--into", help="canvas: the gradebook exported from Canvas.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option("--column", help="canvas: the column, as 'Lecture 2 (123456)'.")
+    ] = None,
+    match: Annotated[
+        Match,
+        typer.Option(
+            "--match", help="canvas: which of its columns holds the results' names; auto: the ids."
+        ),
+    ] = "auto",
+    course: Annotated[
+        Path | None, typer.Option("--course", help="nbgrader: the course's folder.")
+    ] = None,
+    assignment: Annotated[
+        str | None, typer.Option("--assignment", help="nbgrader: the assignment's name.")
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write",
+            help="File to write (gradescope: folder).",
+            show_default="scores.csv, scores.json, gradescope/, EXPORTED-graded.csv",
+        ),
+    ] = None,
+    lang: LangOption = None,
+) -> None:
+    """Write the grades for another program."""
+    speak(lang)
+    _check_options(to, into, column, course, assignment, write)
+    rules = Policy.load(policy)
+    found = score_class(out, rules, submitted)
+    console = console_for_people()
+    if to in ("csv", "json"):
+        path = write or Path(f"scores.{to}")
+        _refuse_in_results(path, out)
+        _write_table(to, found, rules, path)
+        said = [f"{len(found)} scores: {path}"]
+    elif to == "canvas":
+        assert into is not None and column is not None  # by _check_options
+        path = write or into.with_name(f"{into.stem}-graded{into.suffix}")
+        said = _export_canvas(found, into, column, path, match)
+    elif to == "gradescope":
+        path = write or Path("gradescope")
+        _refuse_in_results(path, out)
+        said = _export_gradescope(found, out, rules, path)
+    else:
+        from grader.integrations.export.gradebook import write_gradebook
+
+        assert course is not None and assignment is not None  # by _check_options
+        said = write_gradebook(found, out, rules, course, assignment)
+    for sentence in said:
+        say(console, sentence)
+    _complain(found.problems)
+
+
+# ------------------------------------------------------------------------------------- formats
+
+
+def _write_table(to: str, found: ClassScores, rules: Policy, path: Path) -> None:
+    from grader.integrations.export.csv_file import write_csv
+    from grader.integrations.export.json_file import write_json
+
+    with _writing(path):
+        if to == "csv":
+            write_csv(found, path)
+        else:
+            write_json(found, rules, path)
+
+
+def _export_canvas(
+    found: ClassScores, into: Path, column: str, path: Path, match: Match
+) -> list[str]:
+    from grader.integrations.export.canvas import write_column
+
+    with _writing(path):
+        report = write_column(found, into, column, path, match)
+    students = f"{report.written} of {len(found)} scores in column {column!r}"
+    return [*report.sentences(), f"{students}: {path}. Upload it in Canvas under Grades, Import."]
+
+
+def _export_gradescope(found: ClassScores, out: Path, rules: Policy, folder: Path) -> list[str]:
+    from grader.integrations.export.gradescope import write_results
+
+    written, left_out = 0, []
+    for score in found:
+        record, refusal = read_record(out, score.submission)
+        if record is None or score.final is None:
+            why = in_words(refusal) if refusal else tr("; ").join(score.notes)
+            left_out.append(f"{score.student} ({why})")
+            continue
+        with _writing(folder):
+            write_results(record, score, rules, folder)
+        written += 1
+    said = [f"Not written ({len(left_out)}): {'; '.join(left_out)}."] if left_out else []
+    return [*said, f"{written} submissions: {folder}/<submission>/results.json"]
+
+
+# ---------------------------------------------------------------------------------------- help
+
+
+_INSTEAD = {
+    "nbgrader": (
+        ", for it puts what was graded outside a course into its gradebook. For notebooks that "
+        "nbgrader collected, `grader nbgrader autograde COURSE` grades and writes in one"
+    )
+}
+
+
+def _check_options(
+    to: str,
+    into: Path | None,
+    column: str | None,
+    course: Path | None,
+    assignment: str | None,
+    write: Path | None,
+) -> None:
+    """Options that a format needs, and none that it would ignore."""
+    given = {
+        "--into": into,
+        "--column": column,
+        "--course": course,
+        "--assignment": assignment,
+        "--write": write,
+    }
+    needs = {"canvas": ("--into", "--column"), "nbgrader": ("--course", "--assignment")}
+    needed = needs.get(to, ())
+    if missing := [name for name in needed if given[name] is None]:
+        raise GraderError(
+            f"--to {to} needs {' and '.join(missing)}{_INSTEAD.get(to, '')}; "
+            "`grader export --help` tells more."
+        )
+    ignored = {"--into", "--column", "--course", "--assignment"} - set(needed)
+    ignored |= {"--write"} if to == "nbgrader" else set()
+    if useless := sorted(name for name in ignored if given[name] is not None):
+        raise GraderError(f"--to {to} makes no use of {', '.join(useless)}.")
+
+
+def _refuse_in_results(path: Path, out: Path) -> None:
+    if path.resolve().is_relative_to(out.resolve()):
+        raise GraderError(
+            f"{path} lies in the folder of the results, where it would be taken for one. Choose "
+            "another place with --write."
+        )
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise GraderError(f"{path} cannot be written: {problem.strerror}.") from None
+
+
+def _complain(problems: tuple[str, ...]) -> None:
+    console = Console(stderr=True)
+    for problem in problems:
+        say(console, problem)
+
+
+# --------------------------------------------------------------------------------------- table
+
+
+def scores_table(found: ClassScores) -> Table:
+    """One row a student: points by part under the policy, lateness, the grade, notes."""
+    parts = sorted({part.part for score in found for part in score.parts})
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(tr("student"), overflow="fold", min_width=12)
+    table.add_column(tr("state"))
+    names = (tr("sum"), tr("late"), tr("taken off"), tr("grade"))
+    for name in (*(f"P{part}" for part in parts), *names):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(tr("notes"), overflow="fold")
+    for score in found:
+        table.add_row(*_row(score, parts))
+    return table
+
+
+def _row(score: Score, parts: list[int]) -> list[Text]:
+    by_number = {part.part: part.points for part in score.parts}
+    graded = score.final is not None
+    off = score.penalty + score.minimum_loss
+    numbers = [by_number.get(part) for part in parts]
+    numbers += [score.raw, None, off or None, score.final]
+    cells = [number_cell(round(n, 2)) if graded and n is not None else "-" for n in numbers]
+    cells[-3] = tr("{n:.1f} d", n=score.days_late) if score.days_late else "-"
+    texts = [Text(cell) for cell in cells]
+    texts[-1].stylize("bold" if graded else "bold red")
+    return [
+        Text(plain(score.student)),
+        Text(spoken(score.state)),
+        *texts,
+        Text(plain(tr("; ").join(score.notes)), style="dim"),
+    ]

@@ -1,0 +1,22 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+OutOption = Annotated[Path, typer.Option("--out", "--results", help="Folder of the results.")]
+# Of what students get: it should not depend on whose machine it is made on.
+TextLangOption = Annotated[
+    Literal["en", "zh"],
+    typer.Option("--lang", help="Language of the notebook's text, notebook 正文的语言."),
+]
+# Given to grader.base.words.speak, which takes None for the locale's.
+LangOption = Annotated[
+    Literal["en", "zh"] | None,
+    typer.Option(
+        "--lang",
+        help="Language of what is said, 信息的语言; errors of the grader itself are in English.",
+        show_default="the locale's",
+    ),
+]

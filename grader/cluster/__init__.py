@@ -1,0 +1,1 @@
+"""Many machines: dask workers, shards, merging their results."""

@@ -1,0 +1,290 @@
+"""One run over a class: find the submissions, hold the results folder, load the suite, grade."""
+
+import contextlib
+import signal
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from grader.base.errors import GraderError, Interrupted
+from grader.base.seeds import Secret, load_secret, require_secret
+from grader.base.terminal import console_for_people, say
+from grader.base.words import language, tr, tr_n
+from grader.cluster.shards import Shard, manifest_of, write_manifest
+from grader.intake.submissions import Course, find_submissions, passed_over
+from grader.reports.changes import tell_after_run
+from grader.reports.class_table import counts_sentence, print_class, with_progress
+from grader.results.changes import mixed_class
+from grader.results.disk import disk_as_sentence
+from grader.results.summary import Summary
+from grader.running.pool import Grading, grade_all, results_lock, run_began_ns, usable_cores
+from grader.sandbox.limits import Limits, affordable_jobs, load_limits
+
+_NO_SANDBOX = (
+    "WARNING: no sandbox. The submissions run with all your rights: they can read and delete your "
+    "files, use the network and forge their points."
+)
+
+
+def grade_class(
+    paths: Iterable[Path],
+    out: Path,
+    *,
+    jobs: int | None = None,
+    sandbox: str = "auto",
+    regrade: bool = False,
+    secret_file: Path | None = None,
+    limits: Path | None = None,
+    real_model: bool | None = None,
+    scheduler: str | None = None,
+    shard: Shard | None = None,
+    console: Console | None = None,
+    quiet: bool = False,
+) -> list[Summary]:
+    """Grade every submission below `paths` that `out` does not hold already; print the table.
+
+    Args:
+        limits: a TOML file with other limits than the defaults (see grader.sandbox.limits).
+        scheduler: the address of a dask scheduler, whose workers then grade.
+        shard: grade this part of the class only, into a folder of its own beside `out`.
+
+    Raises:
+        GraderError: nothing to grade, no sandbox, results that another grader is writing.
+        Interrupted: Ctrl-C or SIGTERM; what was finished is kept.
+    """
+    console = console or console_for_people()
+    bounds = load_limits(limits)
+    course = Course.load()
+    results_folders = [out, *(shard.all_folders(out) if shard else ())]
+    stray: list[Path] = []
+    found = whole_class = find_submissions(paths, course, results_folders, stray)
+    if not found:
+        raise GraderError("There is nothing to grade. Name at least one submission.")
+    if shard:
+        out, found = shard.folder(out), [one for one in found if shard.holds(one.student)]
+    with disk_as_sentence(out), results_lock(out), contextlib.ExitStack() as held:
+        client = held.enter_context(_cluster(scheduler)) if scheduler else None
+        tier = "" if client else _require_sandbox(sandbox)
+        # Shards that each made a secret of their own would grade by different cases.
+        secret = require_secret(secret_file) if shard else load_secret(secret_file)
+        _tell_about(secret)
+        grading = _grading(out, course, secret, sandbox, regrade, real_model)
+        if limits is not None:
+            grading = replace(grading, limits=bounds, deadline_s=_deadline_s(bounds))
+        held.enter_context(contextlib.closing(grading.suite))
+        if client:
+            grade, where = _on_cluster(client, grading, _recipe(secret, grading), jobs)
+        else:
+            jobs = _jobs(jobs, bounds, len(found))
+            grade = partial(grade_all, jobs=jobs)
+            where = tr("{n} at once, sandbox: {tier}", n=jobs, tier=tier)
+        if shard:
+            hash_and_version = (grading.suite_hash, grading.suite_version)
+            write_manifest(out, manifest_of(shard, whole_class, *hash_and_version))
+            of = tr("shard {shard} of {n}", shard=shard, n=len(whole_class))
+            where = tr("{shard}, {where}", shard=of, where=where)
+        if not quiet:
+            counted = tr_n(len(found), "1 submission", "{n} submissions")
+            model = _model_words(grading)
+            line = tr(
+                "{submissions}, {where}, {model}", submissions=counted, where=where, model=model
+            )
+            say(console, line)
+        summaries = _grade(found, grading, grade, console, quiet) if found else []
+        if not quiet:
+            print_class(summaries, console)
+            say(console, counts_sentence(summaries))
+            if stray:
+                say(console, passed_over(stray))
+            say(console, tr("Results: {folder}/", folder=out))
+        # With the lock still held: a grader killed before this is told leaves it to the next.
+        students = {submission.student for submission in found}
+        tell_after_run(
+            out,
+            students,
+            grading.suite_hash,
+            asdict(bounds),
+            run_began_ns(out),
+            console,
+            _complain,
+            quiet,
+        )
+        _warn_of_edited_suite(grading, secret)
+    return summaries
+
+
+def _require_sandbox(name: str) -> str:
+    """The tier that will be used; GraderError when there is none."""
+    from grader.sandbox import SandboxUnavailable, choose_sandbox
+
+    try:
+        tier = choose_sandbox(name).tier
+    except SandboxUnavailable as problem:
+        raise GraderError(f"{problem} `grader doctor` tells more.") from None
+    if name == "none":
+        _complain(_NO_SANDBOX)
+    return tier
+
+
+def _cluster(scheduler: str) -> contextlib.AbstractContextManager:
+    """A client of the scheduler, connected."""
+    from grader.cluster.dask_workers import connected
+
+    if not scheduler.startswith("tls://"):
+        _complain(
+            f"Warning: the connection to {scheduler} is not encrypted, and the secret behind the "
+            "hidden cases passes through it. Use it on a trusted network only, or tls://."
+        )
+    return connected(scheduler)
+
+
+def _recipe(secret: Secret, grading: Grading) -> Any:
+    """What a worker needs to make this run's suite."""
+    from grader.cluster.dask_workers import SuiteRecipe
+
+    return SuiteRecipe(secret.key, grading.suite.real_model is not None)
+
+
+def _on_cluster(
+    client: Any, grading: Grading, recipe: Any, jobs: int | None
+) -> tuple[Callable[..., Generator[Summary, None, None]], str]:
+    """How to grade on the workers, and the words for it; GraderError when one of them cannot."""
+    from grader.cluster.dask_workers import check_workers, grade_on_cluster
+
+    if grading.sandbox == "none":
+        _complain(_NO_SANDBOX)
+    workers = check_workers(client, recipe, grading.sandbox)
+    machines = len({worker.host for worker in workers})
+    tiers = ", ".join(sorted({worker.tier for worker in workers}))
+    grade = partial(grade_on_cluster, client=client, recipe=recipe, at_once=jobs)
+    where = tr(
+        "workers: {n} on {machines} machine(s), sandbox: {tiers}",
+        n=len(workers),
+        machines=machines,
+        tiers=tiers,
+    )
+    return grade, where
+
+
+def _warn_of_edited_suite(grading: Grading, secret: Secret) -> None:
+    """The children read the tests when they run, the hash was taken before."""
+    if grading.suite.hash_now(secret.key) != grading.suite_hash:
+        _complain(
+            "WARNING: the test suite was edited during this run. Some results may be by the old "
+            "tests and some by the new; run the same command again with --regrade."
+        )
+
+
+def _tell_about(secret: Secret) -> None:
+    if secret.created:
+        _complain(
+            f"A new secret for the hidden cases was made: {secret.path}. Keep a copy; a regrade "
+            "elsewhere needs it."
+        )
+    for warning in secret.warnings:
+        _complain(f"Warning: {warning}")
+
+
+def _grading(
+    out: Path,
+    course: Course,
+    secret: Secret,
+    sandbox: str,
+    regrade: bool,
+    real_model: bool | None,
+) -> Grading:
+    """Load the suite once, for all children."""
+    try:
+        from grader.grading.suite import SUITE_VERSION, Suite, run_suite
+    except ImportError as problem:
+        raise GraderError(f"The test suite cannot be loaded ({problem}); install again.") from None
+    suite, limits = Suite.load(secret.key, real_model, out), Limits()
+    return Grading(
+        out=out,
+        run=run_suite,
+        suite=suite,
+        suite_hash=suite.hash,
+        suite_version=SUITE_VERSION,
+        course=course,
+        sandbox=sandbox,
+        limits=limits,
+        regrade=regrade,
+        deadline_s=_deadline_s(limits),
+        language=language(),
+    )
+
+
+def _model_words(grading: Grading) -> str:
+    """The real model's tests add points, so a class should be graded with or without, not both."""
+    there = grading.suite.real_model is not None
+    return tr("with the real model") if there else tr("without the real model")
+
+
+def _deadline_s(limits: Limits) -> float:
+    """The budgets inside should end a submission long before; this catches a grader that hangs."""
+    return 2 * limits.total_seconds + limits.start_seconds + 60
+
+
+def _jobs(wanted: int | None, limits: Limits, found: int) -> int:
+    """How many submissions at once: fewer than the cores where their memory would not fit."""
+    jobs = min(wanted or usable_cores(), max(1, found))
+    affordable = affordable_jobs(limits)
+    if jobs <= affordable:
+        return jobs
+    if wanted is not None:
+        _complain(
+            f"Warning: {jobs} submissions at once may use {limits.memory_mib} MiB each, more than "
+            f"this machine has left; --jobs {affordable} would fit."
+        )
+        return jobs
+    _complain(
+        f"{affordable} at once instead of {jobs}, as each submission may use {limits.memory_mib} "
+        "MiB and the memory left is for no more; --jobs or memory_mib in --limits change that."
+    )
+    return affordable
+
+
+def _grade(
+    found: list,
+    grading: Grading,
+    grade: Callable[..., Generator[Summary, None, None]],
+    console: Console,
+    quiet: bool,
+) -> list[Summary]:
+    """Grade all; on Ctrl-C or SIGTERM stop the children and say how to go on."""
+    summaries: list[Summary] = []
+    with _terminated_as_interrupted():
+        running = grade(found, grading, done=summaries)
+        try:
+            with contextlib.closing(running):
+                for _ in with_progress(running, len(found), console, quiet):
+                    pass
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"Stopped. {len(summaries)} of {len(found)} results are kept in {grading.out}/; "
+                "run the same command again to grade the rest. "
+                f"{mixed_class(grading.out, grading.suite_hash)}".rstrip()
+            ) from None
+    return summaries
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    def interrupt(signum: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    names = (signal.SIGTERM, signal.SIGHUP)
+    before = {name: signal.signal(name, interrupt) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def _complain(sentence: str) -> None:
+    say(Console(stderr=True), sentence)

@@ -1,0 +1,1 @@
+"""From records to grades: the policy, lateness, attempts."""

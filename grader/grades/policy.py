@@ -1,0 +1,479 @@
+"""From records to grades: points by part, lateness, attempts, minimum parts.
+
+A policy is applied to the records that are there, so changing it grades nothing again. Its file is
+read in policy_file.py; the default, with every key explained, is policy.toml.
+
+    raw = sum over parts of  tests' points * policy's points / tests' maximum
+    final = min(raw, minimum rule's cap) - late penalty
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+from pydantic import AwareDatetime
+
+from assignment.harness.parts import PART_BY_NUMBER
+from grader.base.errors import GraderError
+from grader.base.notes import why_refused
+from grader.base.words import tr
+from grader.grades.class_lists import DAY, Submission, read_submissions, student_key
+from grader.grades.lateness import Strict
+from grader.grades.policy_file import Attempts, Minimum, Policy
+from grader.results.record import SETTLED, State, SubmissionResult, TestResult, read_record
+
+__all__ = [
+    "ClassScores",
+    "PartScore",
+    "Policy",
+    "Score",
+    "Submission",
+    "read_records",
+    "read_submissions",
+    "score",
+    "score_class",
+    "student_key",
+    "student_view",
+]
+
+# ---------------------------------------------------------------------------------------- score
+
+
+class PartScore(Strict):
+    """One part under the policy; `tests_*` are the tests' own points."""
+
+    part: int
+    name: str
+    points: float
+    max_points: float
+    tests_points: float
+    tests_max: float
+
+    @property
+    def scale(self) -> float:
+        """What one point of a test counts in the grade."""
+        return self.max_points / self.tests_max if self.tests_max else 0.0
+
+    @property
+    def percent(self) -> float:
+        """Of the part's tests, 0 to 100."""
+        return 100 * self.tests_points / self.tests_max if self.tests_max else 0.0
+
+
+class Score(Strict):
+    """A grade and how it came about: final = raw - minimum_loss - penalty, rounded.
+
+    Attributes:
+        final: None where there is no grade: the grader failed (state `error`), or the record lacks
+            tests that the policy gives points for. Never take it for a zero.
+        days_late: days of 24 hours since the student's due date; 0 within the grace period.
+        penalty: points taken off for lateness.
+        minimum_loss: points taken off because a part is below its minimum.
+        below_minimum: these parts.
+        submission: the id of the record that was scored; it differs from `student` where the
+            student made several attempts.
+        repeated: other results that seem to be of the same student and were joined by nobody.
+    """
+
+    student: str
+    state: State
+    parts: tuple[PartScore, ...] = ()
+    raw: float = 0.0
+    max_points: float = 0.0
+    days_late: float = 0.0
+    penalty: float = 0.0
+    minimum_loss: float = 0.0
+    final: float | None = None
+    notes: tuple[str, ...] = ()
+    below_minimum: tuple[int, ...] = ()
+    submission: str = ""
+    submitted_at: AwareDatetime | None = None
+    attempts: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+
+
+def score(
+    record: SubmissionResult,
+    policy: Policy,
+    submitted_at: datetime | None = None,
+    student: str | None = None,
+) -> Score:
+    """The grade of one submission.
+
+    Args:
+        submitted_at: aware; None where nobody knows, then nothing is taken off for lateness.
+        student: whose it is, where that is not the record's id.
+    """
+    student = student or record.student
+    parts = _part_scores(record, policy)
+    fields: dict[str, Any] = {
+        "student": student,
+        "submission": record.student,
+        "submitted_at": submitted_at,
+        "state": record.state,
+        "parts": parts,
+        "raw": _sum(part.points for part in parts),
+        "max_points": _sum(part.max_points for part in parts),
+    }
+    if not policy.points:  # the very sums of the record, not sums of rounded sums
+        fields |= {"raw": min(record.total, record.max_total), "max_points": record.max_total}
+    if no_grade := _why_no_grade(record, parts):
+        return Score(**fields, notes=(no_grade,))
+    notes = [tr("nothing gradable was handed in")] if record.state == "missing" else []
+    raw, most = fields["raw"], fields["max_points"]
+    below, minimum_loss = _minimum(parts, raw, most, policy.minimum, notes)
+    days_late, penalty = 0.0, 0.0
+    if record.state != "missing" and policy.late.due:
+        left = raw - minimum_loss
+        days_late, penalty = _lateness(record, student, submitted_at, left, most, policy, notes)
+    final = rounded(min(max(raw - minimum_loss - penalty, 0.0), most), policy.decimals)
+    return Score(
+        **fields,
+        below_minimum=below,
+        minimum_loss=minimum_loss,
+        days_late=days_late,
+        penalty=penalty,
+        final=min(final, most),  # rounding up may not give more than everything
+        notes=tuple(notes),
+    )
+
+
+def rounded(value: float, decimals: int) -> float:
+    """Halves go up, as people expect: round() would make 2.5 a 2 and 2.675 a 2.67."""
+    step = Decimal(1).scaleb(-decimals)
+    return float(Decimal(repr(value)).quantize(step, ROUND_HALF_UP))
+
+
+def _part_scores(record: SubmissionResult, policy: Policy) -> tuple[PartScore, ...]:
+    by_part = {part.part: part for part in record.parts}
+    scores = []
+    for number in sorted({*by_part, *(n for n, most in policy.points.items() if most)}):
+        of_tests = by_part.get(number)
+        earned = _sum((of_tests.public, of_tests.hidden)) if of_tests else 0.0
+        tests_max = _sum((of_tests.public_max, of_tests.hidden_max)) if of_tests else 0.0
+        most = policy.points.get(number, tests_max)
+        share = earned / tests_max if tests_max else 0.0
+        title = PART_BY_NUMBER[number].title if number in PART_BY_NUMBER else f"Part {number}"
+        points = earned if most == tests_max else round(share * most, 6)
+        scores.append(
+            PartScore(
+                part=number,
+                name=title,
+                points=min(points, most),  # rounding may go above it
+                max_points=most,
+                tests_points=earned,
+                tests_max=tests_max,
+            )
+        )
+    return tuple(scores)
+
+
+def _why_no_grade(record: SubmissionResult, parts: Iterable[PartScore]) -> str:
+    if record.state not in SETTLED:
+        return tr("no grade: the grader failed on this submission; run `grader run` again")
+    untested = [str(part.part) for part in parts if part.max_points and not part.tests_max]
+    if untested:
+        return tr(
+            "no grade: the result has no test of part {parts}, for which the policy gives points; "
+            "run `grader run --regrade`",
+            parts=tr(", ").join(untested),
+        )
+    return ""
+
+
+def _minimum(
+    parts: Iterable[PartScore], raw: float, most: float, rule: Minimum, notes: list[str]
+) -> tuple[tuple[int, ...], float]:
+    """The parts below their minimum, and the points lost by that."""
+    below = []
+    by_number = {part.part: part for part in parts}
+    for number, percent in sorted(rule.parts.items()):
+        part = by_number.get(number)
+        reached = part.percent if part else 0.0
+        if reached < percent - 1e-9:
+            below.append(number)
+            notes.append(
+                tr(
+                    "part {part} reached {reached:.0f} % of its points, {percent:g} % needed",
+                    part=number,
+                    reached=reached,
+                    percent=percent,
+                )
+            )
+    if not below or rule.otherwise == "note":
+        return tuple(below), 0.0
+    loss = round(max(raw - most * rule.cap_percent / 100, 0.0), 6)
+    notes.append(
+        tr("so the total counts at most {percent:g} % of the maximum", percent=rule.cap_percent)
+    )
+    return tuple(below), loss
+
+
+def _lateness(
+    record: SubmissionResult,
+    student: str,
+    submitted_at: datetime | None,
+    left: float,
+    most: float,
+    policy: Policy,
+    notes: list[str],
+) -> tuple[float, float]:
+    """(days late, points taken off)."""
+    if submitted_at is None:
+        if policy.has_late_rule:
+            marked = tr("; its name says LATE") if "_LATE_" in record.source else ""
+            notes.append(tr("no submission time known: no late penalty applied") + marked)
+        return 0.0, 0.0
+    rule, due = policy.late, policy.due_date(student)
+    if due is None:
+        return 0.0, 0.0
+    if student_key(student) in policy.due_of:
+        notes.append(tr("extension until {moment} UTC", moment=f"{due:%Y-%m-%d %H:%M}"))
+    late_by = submitted_at - due
+    if late_by <= timedelta(minutes=rule.grace_minutes):
+        return 0.0, 0.0
+    days = late_by / DAY
+    last = policy.drop_dead_date(student)
+    if last is not None and submitted_at > last:
+        notes.append(
+            tr(
+                "{time} late, after the last date {moment} UTC: 0 points",
+                time=days_text(days),
+                moment=f"{last:%Y-%m-%d %H:%M}",
+            )
+        )
+        return days, left
+    started = -(-late_by // DAY)  # timedelta's floor division is exact
+    percent = min(started * rule.percent_per_day, rule.cap_percent)
+    penalty = round((left if rule.percent_of == "score" else most) * percent / 100, 6)
+    penalty = min(penalty, left)
+    notes.append(
+        tr(
+            "{time} late: {percent:g} % of {of} taken off",
+            time=days_text(days),
+            percent=percent,
+            of=tr("the score") if rule.percent_of == "score" else tr("the maximum"),
+        )
+    )
+    return days, penalty
+
+
+def days_text(days: float) -> str:
+    """`40 minutes`, `5.2 hours`, `1.3 days`."""
+    if days < 1 / 24:
+        return tr("{n} minutes", n=math.ceil(days * 24 * 60))
+    return tr("{n:.1f} hours", n=days * 24) if days < 1 else tr("{n:.1f} days", n=days)
+
+
+def _sum(values: Iterable[float]) -> float:
+    return round(math.fsum(values), 6)
+
+
+# ---------------------------------------------------------------------------------------- class
+
+
+@dataclass(frozen=True)
+class ClassScores(Sequence[Score]):
+    """The scores of a class, by student's name, and what an instructor must know of them.
+
+    `problems` are sentences: damaged records, results of the same id, names in the submissions or
+    the extensions that no result has.
+    """
+
+    scores: tuple[Score, ...]
+    problems: tuple[str, ...] = ()
+
+    def __getitem__(self, index):
+        return self.scores[index]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def max_points(self) -> float:
+        """The largest maximum; one number in a class graded by one suite."""
+        return max((score.max_points for score in self.scores), default=0.0)
+
+
+@dataclass
+class _Attempts:
+    """One student's scores while the records are read."""
+
+    student: str
+    scores: list[Score] = field(default_factory=list)
+
+
+def score_class(
+    results: Path, policy: Policy, submissions: Mapping[str, Submission] | Path | None = None
+) -> ClassScores:
+    """Score every record of a results folder, one record in memory at a time.
+
+    Args:
+        submissions: a CSV file (see read_submissions) or what it holds.
+
+    Raises:
+        GraderError: there is no result at all.
+    """
+    if isinstance(submissions, Path):
+        submissions = read_submissions(submissions, policy.late)
+    submissions = submissions or {}
+    problems: list[str] = []
+    by_student: dict[str, _Attempts] = {}
+    same_id: dict[str, set[str]] = {}
+    unused = set(submissions)
+    for record in read_records(results, problems):
+        key = student_key(record.student)
+        unused.discard(key)
+        known = submissions.get(key) or Submission(record.student, record.student)
+        scored = score(record, policy, known.submitted_at, known.student)
+        attempts = by_student.setdefault(student_key(known.student), _Attempts(known.student))
+        attempts.scores.append(scored)
+        for note in record.notes:
+            if note.kind == "same_id":
+                same_id.setdefault(student_key(str(note.fields["name"])), set()).add(record.student)
+    if not by_student and not problems:
+        raise GraderError(
+            f"There are no results in {results}/. Grade submissions with `grader run` first, or "
+            "name the folder with --out."
+        )
+    chosen = [_chosen(attempts, policy.attempts, problems) for attempts in by_student.values()]
+    chosen = _told_apart(chosen, same_id, problems)
+    problems += [
+        tr("{name}: in the submissions file, but without a result.", name=submissions[key].name)
+        for key in sorted(unused)
+    ]
+    problems += [
+        tr("{name}: has an extension, but no result.", name=key)
+        for key in sorted(policy.due_of.keys() - by_student.keys())
+    ]
+    chosen.sort(key=lambda found: (found.student.casefold(), found.student))
+    return ClassScores(tuple(chosen), tuple(problems))
+
+
+def read_records(results: Path, problems: list[str] | None = None) -> Iterator[SubmissionResult]:
+    """The records of a results folder one by one, by name.
+
+    What is no sound record is named in `problems`.
+
+    Raises GraderError where the folder does not exist.
+    """
+    if not results.is_dir():
+        raise GraderError(
+            f"There is no folder {results}. Grade submissions with `grader run` first, or name the "
+            "folder with --out."
+        )
+    for path in sorted(results.glob("*.json")):
+        if path.name.startswith("."):
+            continue
+        record, refusal = read_record(results, path.stem)
+        if record is not None:
+            yield record
+        elif problems is not None and refusal is not None:
+            why = why_refused(refusal)
+            problems.append(tr("{why}; run `grader run` again to replace it.", why=why))
+
+
+def _chosen(attempts: _Attempts, rule: Attempts, problems: list[str]) -> Score:
+    """The attempt that counts."""
+    scores = attempts.scores
+    if len(scores) == 1:
+        return scores[0]
+    names = tuple(scored.submission for scored in scores)
+    graded = [scored for scored in scores if scored.final is not None]
+    notes = []
+    if len(graded) < len(scores):
+        failed = [scored.submission for scored in scores if scored.final is None]
+        names_of = tr(", ").join(failed)
+        notes.append(tr("not counted, for they have no grade: {names}", names=names_of))
+    if rule == "last":
+        undated = [scored.submission for scored in scores if scored.submitted_at is None]
+        if undated:
+            problems.append(
+                tr(
+                    "{student}: which of {names} is the last is not known, for {undated} has no "
+                    "submission time; no grade is given.",
+                    student=attempts.student,
+                    names=tr(", ").join(names),
+                    undated=tr(", ").join(undated),
+                )
+            )
+            notes.append(tr("no grade: which attempt is the last is not known"))
+            update = {"final": None, "notes": tuple(notes), "attempts": names}
+            return scores[0].model_copy(update=update)
+        # The last attempt counts even if the grader failed on it: then there is no grade yet.
+        best = max(scores, key=lambda scored: (scored.submitted_at, scored.submission))
+    else:
+        best = max(graded, key=lambda scored: scored.final or 0.0) if graded else scores[0]
+    n, name = len(scores), best.submission
+    chosen = {
+        "best": tr("best of {n} attempts: {name}", n=n, name=name),
+        "last": tr("last of {n} attempts: {name}", n=n, name=name),
+    }
+    notes.insert(0, chosen[rule])
+    return best.model_copy(update={"notes": (*notes, *best.notes), "attempts": names})
+
+
+def _told_apart(
+    chosen: list[Score], same_id: Mapping[str, set[str]], problems: list[str]
+) -> list[Score]:
+    """Mark results of one id that no submissions file joined or told apart."""
+    by_key = {student_key(scored.submission): scored for scored in chosen}
+    others: dict[str, set[str]] = {}
+    for key, names in sorted(same_id.items()):
+        left = [by_key[k] for k in {key, *map(student_key, names)} if k in by_key]
+        # Who was given another name by the submissions file is told apart already.
+        left = [scored for scored in left if scored.student == scored.submission]
+        if len(left) < 2:
+            continue
+        group = sorted(scored.submission for scored in left)
+        problems.append(
+            tr(
+                "{names}: submissions of the same id, each scored by itself. Say whose they are in "
+                "a CSV file (submission,student,submitted_at) given with --submitted.",
+                names=tr(", ").join(group),
+            )
+        )
+        for name in group:
+            others.setdefault(name, set()).update(set(group) - {name})
+    return [
+        scored.model_copy(
+            update={
+                "repeated": tuple(sorted(others[scored.submission])),
+                "notes": (*scored.notes, tr("another submission has the same id")),
+            }
+        )
+        if scored.submission in others
+        else scored
+        for scored in chosen
+    ]
+
+
+# ------------------------------------------------------------------------------------- students
+
+
+def student_view(test: TestResult, policy: Policy) -> TestResult | None:
+    """What the student may see of one test, points in the tests' own; None: not even its title.
+
+    Of a hidden test only title, points and state are taken over, so that a field which is added to
+    the record stays hidden until someone decides otherwise.
+    """
+    if test.visibility == "public":
+        return test
+    if policy.visibility.hidden == "nothing":
+        return None
+    return TestResult(
+        id=f"hidden {test.section} {test.title} {test.variant}".rstrip(),
+        part=test.part,
+        section=test.section,
+        title=test.title,
+        variant=test.variant,
+        visibility="hidden",
+        points=test.points,
+        max_points=test.max_points,
+        state=test.state,
+        with_trusted_parts=test.with_trusted_parts,
+    )

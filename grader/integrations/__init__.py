@@ -1,0 +1,1 @@
+"""Other programs: nbgrader, Gradescope, exports, the student bundle."""

@@ -1,0 +1,82 @@
+"""`--to csv`: one row a student.
+
+Columns
+  student         name under which the attempts were joined; else as `submission`
+  submission      id of the result that counts
+  state           graded, partial, missing, error
+  submitted_at    ISO 8601 in UTC, empty where it is not known
+  days_late       days of 24 hours since the student's due date
+  raw             sum of the parts' points
+  minimum_loss    taken off because a part is below its minimum
+  penalty         taken off for lateness
+  final           the grade; empty where there is none (never a zero)
+  max_points      what could be earned
+  part_1, part_1_max, ...
+  below_minimum   these parts, joined by a space
+  notes           in words, joined by "; "
+
+UTF-8 with a byte order mark (Excel needs it), commas, CRLF. A text that a spreadsheet would compute
+has an apostrophe before it.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from datetime import UTC
+from pathlib import Path
+
+from grader.base.terminal import plain
+from grader.base.words import tr
+from grader.grades.policy import ClassScores, Score
+from grader.integrations.export.cells import number_cell, text_cell
+from grader.results.record import write_atomically
+
+
+def write_csv(scores: ClassScores, path: Path) -> None:
+    """Write the table atomically."""
+    write_atomically(path, to_csv(scores).encode("utf-8-sig"))
+
+
+def to_csv(scores: Sequence[Score]) -> str:
+    """The table as text, without the byte order mark."""
+    parts = sorted({part.part for score in scores for part in score.parts})
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(_header(parts))
+    for score in scores:
+        writer.writerow(_row(score, parts))
+    return text.getvalue()
+
+
+def _header(parts: Sequence[int]) -> list[str]:
+    by_part = [name for part in parts for name in (f"part_{part}", f"part_{part}_max")]
+    return [
+        *("student", "submission", "state", "submitted_at", "days_late"),
+        *("raw", "minimum_loss", "penalty", "final", "max_points"),
+        *by_part,
+        *("below_minimum", "notes"),
+    ]
+
+
+def _row(score: Score, parts: Sequence[int]) -> list[str]:
+    when = score.submitted_at.astimezone(UTC).isoformat() if score.submitted_at else ""
+    by_number = {part.part: part for part in score.parts}
+    of_parts: list[str] = []
+    for number in parts:
+        part = by_number.get(number)
+        points = (part.points, part.max_points) if part else (None, None)
+        of_parts += map(number_cell, points)
+    graded = score.final is not None
+    numbers = (score.days_late, score.raw, score.minimum_loss, score.penalty, score.final)
+    days, raw, loss, penalty, final = (number_cell(n if graded else None) for n in numbers)
+    return [
+        *(_text(score.student), _text(score.submission), score.state, when, days),
+        *(raw, loss, penalty, final, number_cell(score.max_points)),
+        *of_parts,
+        " ".join(map(str, score.below_minimum)),
+        _text(tr("; ").join(score.notes)),
+    ]
+
+
+def _text(text: str) -> str:
+    return text_cell(plain(text, lines=True))

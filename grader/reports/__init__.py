@@ -1,0 +1,1 @@
+"""What people look at: class and student pages, the class table, similarity."""

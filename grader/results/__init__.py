@@ -1,0 +1,1 @@
+"""What is kept of a grading: records, their history, what changed."""
