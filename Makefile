@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadgroup
 
-.PHONY: demo test quick check bench mutation names assignment site clean
+.PHONY: demo test quick check matrix bench mutation names assignment site clean
 
 demo: $(VENV)/grader.installed
 	$(BIN)/python -m grader.cli.demo
@@ -25,6 +25,10 @@ check: $(VENV)/test.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Two minutes: what a student reads is the same with every pytest that the bundle allows.
+matrix: $(VENV)/test.installed
+	$(BIN)/python tests/pytest_matrix.py
 
 # Some minutes: every decode loop side by side on this machine, see docs/fast-decode.md.
 bench: $(VENV)/test.installed

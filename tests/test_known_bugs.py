@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from assignment.harness import diagnosis as core
@@ -101,14 +102,18 @@ def test_each_bug_is_diagnosed_as_itself(bench, name):
     assert findings[0].error < 1e-11
 
 
-def test_a_bug_is_left_out_only_where_it_changes_nothing(bench):
+def test_a_bug_is_left_out_only_where_it_changes_nothing(bench, monkeypatch):
     """Against every bug put in, whatever a test calls: single ones and pairs."""
+    # Some pairs read memory that nobody wrote, and what lies there is another thing each time.
+    monkeypatch.setattr(np, "empty", np.zeros)
+    live = LiveSignatures(bench.items, bench.case_sets)
     rng = random.Random(13)
     for pair in some_pairs(20, seed=13):
         for bugs in (pair[:1], pair):
             for item in rng.sample(bench.items, 5):
                 whole = replay(item, variant_with(bugs), bench.case_sets)
-                assert difference(bench.seen(item, bugs), whole) == 0, (item.name, bugs)
+                seen = live.seen(lookup.test_name(item), bugs)
+                assert difference(seen, whole) == 0, (item.name, bugs)
 
 
 def some_pairs(count: int, seed: int) -> list[tuple[str, str]]:
@@ -163,8 +168,6 @@ def test_a_bug_from_a_later_step_on_gets_no_name(bench):
 
 
 def test_prints_tell_multiples_and_places_apart():
-    import numpy as np
-
     x = np.random.default_rng(0).standard_normal((3, 4))
     prints = [core.fingerprint(a) for a in (x, 2 * x, x[::-1], x.T.reshape(3, 4), x + 1e-6)]
     for i, one in enumerate(prints):

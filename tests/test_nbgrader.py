@@ -42,7 +42,9 @@ from grader.base.errors import GraderError
 from grader.base.notes import in_words
 from grader.base.seeds import load_secret
 from grader.cli import main
-from grader.intake.submissions import Course, find_submissions, prepare
+from grader.intake.course import Course
+from grader.intake.prepare import prepare
+from grader.intake.submissions import find_submissions
 from grader.integrations.nbgrader import gradebook as gradebook_module
 from grader.integrations.nbgrader.autograde import autograde
 from grader.integrations.nbgrader.cells import grade_cells

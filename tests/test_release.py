@@ -21,7 +21,9 @@ from grader.authoring import golden, skeleton
 from grader.base.errors import GraderError
 from grader.cli import main
 from grader.grading.suite import Suite, run_suite
-from grader.intake.submissions import Course, find_submissions, prepare
+from grader.intake.course import Course
+from grader.intake.prepare import prepare
+from grader.intake.submissions import find_submissions
 from grader.integrations.release import bundle, notebook, place, project, sources
 from grader.integrations.release.archive import File, zip_bytes
 from grader.integrations.release.leaks import leaks

@@ -72,15 +72,15 @@ class Diagnosis:
     not_run: tuple[int, ...] = ()
 
 
-class Sight(Protocol):
-    """What known bugs do in the tests."""
+class Seeing(Protocol):
+    """What tests see of known bugs."""
 
     def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
         """What a test sees of a solution with these bugs; UNKNOWN where that was not computed."""
 
 
-class Signatures(Sight, Protocol):
-    """The same, and what is known of bugs and tests."""
+class Signatures(Seeing, Protocol):
+    """What known bugs do in the tests, and what the tests are about."""
 
     def bugs_of(self, part: int) -> tuple[str, ...]:
         """Names of the known bugs of a part."""
@@ -154,7 +154,7 @@ class _Run:
     def names(self, barred: Collection[int]) -> list[Diagnosis]:
         """A finding for each part whose failures a known bug explains."""
         found: tuple[str, ...] = ()
-        findings: list[Diagnosis] = []
+        findings = []
         for part in self.parts:
             compared = self.compared(part)
             if part in barred or not any(isinstance(o.seen, tuple) for o in compared):
@@ -170,7 +170,7 @@ class _Run:
             sets = _narrowed(sets, self.observations, part, found, self.signatures)
             n_tests = sum(isinstance(o.seen, tuple) for o in compared)
             errors = (_explains(compared, found + bugs, self.signatures) for bugs in sets)
-            error = max(error for error in errors if error is not None)  # each of them explains it
+            error = max(e for e in errors if e is not None)  # each of them explains it
             not_run = tuple(p for p in sorted(self.uses(part)) if not self.is_whole(p))
             findings.append(Diagnosis(part, tuple(sets), n_tests, error, not_run=not_run))
             found += sets[0]
@@ -275,9 +275,8 @@ def _explanations(
 
     None at all where there are too many pairs to try: one that was not tried might fit as well.
     """
-    single: list[tuple[str, ...]] = [
-        (n,) for n in names if _explains(of_part, (*found, n), signatures) is not None
-    ]
+    single: list[tuple[str, ...]]
+    single = [(n,) for n in names if _explains(of_part, (*found, n), signatures) is not None]
     if single:
         return single
     # Of a pair, each bug alone must already fail a test that fails, and no test that passes.
@@ -313,7 +312,9 @@ class _Counted:
         return self._signatures.seen(test, bugs)
 
 
-def _explains(of_part: list[Observation], bugs: tuple[str, ...], signatures: Sight) -> float | None:
+def _explains(
+    of_part: list[Observation], bugs: tuple[str, ...], signatures: Seeing
+) -> float | None:
     """The largest difference, or None where a test tells the bugs from the student's code."""
     largest = 0.0
     # Failures first: they tell most bugs apart at once.

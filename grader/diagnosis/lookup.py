@@ -31,6 +31,7 @@ from assignment.harness.diagnosis import (
 )
 from assignment.harness.known_bugs import StoredSignatures
 from assignment.harness.outcome import Outcome
+from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
 from assignment.harness.student import Student
 from grader.known_bugs import Conflict, Variant, all_bugs, bug_named, make_variant, noting_calls
@@ -55,7 +56,7 @@ def is_comparable(item: pytest.Function) -> bool:
 
 def replay(item: pytest.Function, variant: Variant, case_sets: dict[str, Cases]) -> Seen:
     """What a collected test sees of a variant of the solution."""
-    arguments: dict[str, object] = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    arguments = dict(item.callspec.params) if hasattr(item, "callspec") else {}
     if "oracle" in arguments:
         arguments["oracle"] = plugin.Oracle(case_sets[str(arguments["oracle"])])
     try:
@@ -141,12 +142,14 @@ def observation_of(item: pytest.Function, outcome: Outcome) -> Observation:
 
 
 def _not_compared(test: TestResult) -> Observation:
-    """What a test without an array says of its part: it draws its examples, or is a hidden one."""
-    if test.id in StoredSignatures().tests_of(test.part):
-        # A stub stood in its way: that trusted parts were put in the stub's place tells no array.
-        return Observation(test.id, test.part, UNREACHED)
-    failed = NOT_COMPARED if test.state in ("failed", "out_of_time") else UNREACHED
-    return Observation(test.id, test.part, PASSED if test.state == "passed" else failed)
+    """What a test says of its part that draws its own examples, is hidden, or met a stub.
+
+    One that passed with trusted versions of other parts only was not reached in the student's own.
+    """
+    seen = NOT_COMPARED if test.state in ("failed", "out_of_time") else UNREACHED
+    if test.state == "passed" and not test.with_trusted_parts:
+        seen = PASSED
+    return Observation(test.id, test.part, seen)
 
 
 def diagnose_outcomes(
@@ -167,7 +170,7 @@ def diagnose_outcomes(
     tried = [(i, o) for i, o in pairs if o.state in ("passed", "failed")]
     if all(outcome.state == "passed" for _, outcome in tried):
         return []
-    items = [item for item, _ in tried]
+    items = [item for item, _ in pairs]
     observations = [observation_of(item, outcome) for item, outcome in tried]
     compared = {observation.test for observation in observations}
     observations += [_not_compared(test) for test in results if test.id not in compared]
@@ -175,3 +178,10 @@ def diagnose_outcomes(
     signatures = LiveSignatures(items, case_sets, StoredSignatures())
     findings = diagnose(observations, signatures, right_alone)
     return with_exact_errors(findings, observations, LiveSignatures(items, case_sets))
+
+
+def reached_parts(item: pytest.Function, case_sets: dict[str, Cases]) -> list[int]:
+    """The parts whose functions run when a test runs on the solution."""
+    with noting_calls() as called:
+        replay(item, variant_with(()), case_sets)
+    return [p.number for p in PARTS if called & {f"{p.module}.{name}" for name in p.functions}]

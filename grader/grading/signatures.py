@@ -16,17 +16,10 @@ import pytest
 from assignment.harness.cases import Cases
 from assignment.harness.diagnosis import PASSED, SAME, Seen, Signatures, difference
 from assignment.harness.known_bugs import KNOWN_BUGS_FILE, as_seen
-from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
-from grader.diagnosis.lookup import (
-    LiveSignatures,
-    is_comparable,
-    replay,
-    test_name,
-    variant_with,
-)
+from grader.diagnosis.lookup import LiveSignatures, is_comparable, reached_parts, test_name
 from grader.grading.suite import collect_public
-from grader.known_bugs import Bug, all_bugs, noting_calls
+from grader.known_bugs import Bug, all_bugs
 
 
 def signature_table(
@@ -40,11 +33,10 @@ def signature_table(
     items = list(items)
     compared: dict[str, list[str]] = {}
     signatures: dict[str, dict[str, Seen]] = {}
-    for item in items:
-        test, grading = test_name(item), grading_of(item)
-        if grading is None or not is_comparable(item):
-            continue
-        compared.setdefault(str(grading.part), []).append(test)
+    for item in filter(is_comparable, items):
+        test = test_name(item)
+        if grading := grading_of(item):
+            compared.setdefault(str(grading.part), []).append(test)
         seen = {bug.name: live.seen(test, (bug.name,)) for bug in all_bugs()}
         signatures[test] = {name: s for name, s in seen.items() if s != PASSED}
     return {
@@ -53,13 +45,6 @@ def signature_table(
         "reached": {test_name(item): reached_parts(item, case_sets) for item in items},
         "signatures": signatures,
     }
-
-
-def reached_parts(item: pytest.Function, case_sets: dict[str, Cases]) -> list[int]:
-    """The parts whose functions run when a test runs on the solution."""
-    with noting_calls() as called:
-        replay(item, variant_with(()), case_sets)
-    return [p.number for p in PARTS if called & {f"{p.module}.{name}" for name in p.functions}]
 
 
 def _told(bug: Bug) -> dict:

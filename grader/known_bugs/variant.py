@@ -16,6 +16,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from assignment.harness.parts import MODULE_OF, STUDENT_MODULES
+from assignment.harness.student import InProcess
 from grader.base.places import SOLUTION
 
 from .bug import Bug
@@ -32,7 +33,7 @@ class Conflict(PatchProblem):
     """Bugs of which each alone fits the solution change the same place."""
 
 
-class Variant:
+class Variant(InProcess):
     """A backend for the tests (see assignment.harness.student.Backend), run in this process.
 
     Only trusted code runs here: the solution's, and the catalogue's.
@@ -42,7 +43,10 @@ class Variant:
         self._modules = modules
 
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
-        return getattr(self._modules[MODULE_OF[name]], name)(*args, **kwargs), []
+        return self._lookup(name)(*args, **kwargs), []
+
+    def _lookup(self, name: str) -> Any:
+        return getattr(self._modules[MODULE_OF[name]], name)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from tempfile import gettempdir
 from assignment.harness.parts import STUDENT_MODULES
 from grader.base.seeds import load_secret
 from grader.grading.suite import SUITE_VERSION, Suite, run_suite
-from grader.intake.submissions import Course, Found, find_submissions
+from grader.intake.course import Course
+from grader.intake.submissions import Found, find_submissions
 from grader.results.summary import Summary
 from grader.running.pool import Grading, grade_all, results_lock
 from grader.sandbox import Limits
