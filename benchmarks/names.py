@@ -106,12 +106,13 @@ class Desk:
         self._items = {test_name(i): i for i in items if is_comparable(i)}
         self._compared = frozenset().union(*map(StoredSignatures().tests_of, PART_BY_NUMBER))
         self._public = [self._items[test] for test in sorted(self._compared)]
+        self._known = {(bug,) for bug in all_bugs()}
         # What known bugs do is the same for all that is asked here, and computed once.
         self._live = LiveSignatures(self._public, self.case_sets, StoredSignatures())
 
     def at_home(self, bugs: tuple[Bug, ...]) -> Told:
         """What `pytest assignment/` tells of the solution with these bugs."""
-        seen = self._seen(bugs, self._compared)
+        seen = self._stored(*bugs) if bugs in self._known else self._seen(bugs, self._compared)
         return self._told(seen, StoredSignatures(), frozenset())
 
     def graded(self, bugs: tuple[Bug, ...]) -> Told:
@@ -127,6 +128,10 @@ class Desk:
             wrong = {test for test, result in again.items() if result != PASSED}
             right_alone |= {test for test in of_part if not {test, _twin(test)} & wrong}
         return self._told(seen, self._live, frozenset(right_alone))
+
+    def _stored(self, bug: Bug) -> dict[str, Seen]:
+        """What the tests see of a known bug: the bundle says so already."""
+        return {test: StoredSignatures().seen(test, (bug.name,)) for test in self._compared}
 
     def _seen(self, bugs: tuple[Bug, ...], tests: Iterable[str]) -> dict[str, Seen]:
         variant, parts = make_variant(bugs), {bug.part for bug in bugs}

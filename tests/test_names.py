@@ -56,11 +56,11 @@ def test_most_of_the_drawn_bugs_are_unknown(desk):
     """A bug that the change made right, or another known one, proves nothing."""
     unknown = [
         trial
-        for trial in DRAWN[:12]
+        for trial in DRAWN[:6]
         if trial.unknown.part in (told := desk.at_home((trial.unknown,))).failing_parts
         and not told.names
     ]
-    assert len(unknown) >= 8
+    assert len(unknown) >= 4
 
 
 def observations(test_part: int, bugs: tuple[str, ...]) -> list[Observation]:
