@@ -22,7 +22,7 @@ def test_softmax(student, oracle, dtype):
     check_array(student.softmax(case.x), case.expected, "softmax(x)", ("i", "j", "k"))
 
 
-@graded("1.1", 1)
+@graded("1.1", 0.5)
 def test_softmax_along_another_axis(student, oracle):
     """softmax along the axis it is told."""
     case = oracle("softmax/axis")
@@ -37,6 +37,14 @@ def test_softmax_of_extreme_scores(student, oracle, size):
     case = oracle(f"softmax/{size}")
     what = tr("softmax of {size} scores", size=spoken(size))
     check_array(student.softmax(case.x), case.expected, what)
+
+
+@graded("1.1", 0.5)
+def test_softmax_of_rows_far_apart(student, oracle):
+    """softmax of rows of very different size in one array."""
+    case = oracle("softmax/rows")
+    what = tr("softmax of rows of very different size")
+    check_array(student.softmax(case.x), case.expected, what, ("row", "i"))
 
 
 @graded("1.1", 1)
@@ -77,7 +85,7 @@ def test_attention_by_hand(student):
     check_array(got, factor * expected, what, ("token", "feature"))
 
 
-@graded("1.2", 2)
+@graded("1.2", 1)
 def test_attention_plain(student, oracle):
     """Attention of one sequence; values may be wider than keys."""
     case = oracle("attention/plain")
@@ -85,13 +93,40 @@ def test_attention_plain(student, oracle):
     check_array(got, case.expected, "scaled_dot_product_attention(q, k, v)", CORE_AXES)
 
 
-@graded("1.2", 1)
+@graded("1.2", 0.75)
 @pytest.mark.parametrize("name", ["masked", "float32"])
 def test_attention_masked(student, oracle, name):
     """Attention with batch and head axes and a mask: True = may attend."""
     case = oracle(f"attention/{name}")
     got = student.scaled_dot_product_attention(case.q, case.k, case.v, mask=case.mask)
     check_array(got, case.expected, "scaled_dot_product_attention(q, k, v, mask)", HEAD_AXES)
+
+
+@graded("1.2", 0.5)
+def test_attention_where_all_scores_are_very_negative(student, oracle):
+    """A hidden key has weight 0 where all scores are near -20,000 or -100,000 too."""
+    case = oracle("attention/very_negative")
+    got = student.scaled_dot_product_attention(case.q, case.k, case.v, mask=case.mask)
+    what = tr("attention where all scores are very negative")
+    check_array(got, case.expected, what, ("batch", *CORE_AXES))
+
+
+@graded("1.2", 0.5)
+def test_attention_to_a_key_of_zeros(student, oracle):
+    """A key of zeros has the score 0, and its value counts."""
+    case = oracle("attention/zero_key")
+    got = student.scaled_dot_product_attention(case.q, case.k, case.v, mask=case.mask)
+    what = tr("attention to keys of which some are zero")
+    check_array(got, case.expected, what, ("batch", *CORE_AXES))
+
+
+@graded("1.2", 0.5)
+def test_attention_over_many_keys(student, oracle):
+    """Attention over hundreds of keys, some of them hidden."""
+    case = oracle("attention/many_keys")
+    got = student.scaled_dot_product_attention(case.q, case.k, case.v, mask=case.mask)
+    what = tr("attention over {n} keys", n=len(case.k))
+    check_array(got, case.expected, what, CORE_AXES)
 
 
 @graded("1.2", 1)

@@ -31,17 +31,21 @@ def test_rope_frequencies_of_an_odd_head(student):
     check_refused(lambda: student.rope_frequencies(7), "rope_frequencies(7)")
 
 
-@graded("3.2", 1.5)
+@graded("3.2", 1)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_rope(student, oracle, dtype):
     """Neighbouring pairs turn by position times frequency."""
     case = oracle(f"rope/{dtype}")
-    got = student.apply_rope(case.x, case.positions, case.theta)
-    what = tr("apply_rope at positions {positions}", positions=case.positions.tolist())
-    check_array(got, case.expected, what, HEAD_AXES)
+    check_rope(student, case)
+    # As decode steps do it: one token a call, each at a position of its own.
+    for place in (0, -1):
+        one = slice(place, place + 1 or None)
+        alone = student.apply_rope(case.x[..., one, :], case.positions[one], case.theta)
+        what = tr("apply_rope at position {n}", n=case.positions[place])
+        check_array(alone, case.expected[..., one, :], what, HEAD_AXES)
 
 
-@graded("3.2", 1.5)
+@graded("3.2", 1)
 @pytest.mark.parametrize("name", ["per_row", "shared_key"])
 def test_rope_with_a_row_of_positions_each(student, oracle, name):
     """positions (B, T): every row of the batch sits at positions of its own."""
@@ -49,6 +53,38 @@ def test_rope_with_a_row_of_positions_each(student, oracle, name):
     got = student.apply_rope(case.x, case.positions, case.theta)
     axes = HEAD_AXES if case.x.ndim == 4 else ("batch", "position", "feature")
     check_array(got, case.expected, f"apply_rope(x {case.x.shape}, positions (B, T))", axes)
+
+
+@graded("3.2", 0.25)
+@pytest.mark.parametrize("name", ["one", "one_per_row"])
+def test_rope_of_one_position(student, oracle, name):
+    """A single new token (T = 1) is turned by its position, as in a decode step."""
+    check_rope(student, oracle(f"rope/{name}"))
+
+
+@graded("3.2", 0.5)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rope_at_far_positions(student, oracle, dtype):
+    """Positions may be large: the angles are float64 even where x is not."""
+    check_rope(student, oracle(f"rope/far_{dtype}"))
+
+
+@graded("3.2", 0.5)
+def test_rope_of_many_positions(student, oracle):
+    """Hundreds of positions at once, as in a long prefill."""
+    case = oracle("rope/many_positions")
+    for theta, expected in zip(case.thetas, case.expected, strict=True):
+        got = student.apply_rope(case.x, case.positions, theta)
+        what = tr(
+            "apply_rope at {n} positions, theta = {theta}", n=len(case.positions), theta=theta
+        )
+        check_array(got, expected, what, HEAD_AXES)
+
+
+def check_rope(student, case):
+    got = student.apply_rope(case.x, case.positions, case.theta)
+    what = tr("apply_rope at positions {positions}", positions=case.positions.tolist())
+    check_array(got, case.expected, what, HEAD_AXES)
 
 
 @graded("3.2", 1)

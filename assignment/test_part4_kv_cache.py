@@ -13,6 +13,7 @@ from .harness.models import (
     STEP_AXES,
     check_decode,
     check_length,
+    check_long_prefill,
     check_responds,
     check_trace,
     new_cache,
@@ -20,8 +21,17 @@ from .harness.models import (
     recompute,
 )
 from .harness.points import graded
-from .harness.usage import check_cache_is_used, check_work_of_a_step
+from .harness.usage import (
+    check_cache_is_used,
+    check_reads_the_cache,
+    check_work_of_a_generation,
+    check_work_of_a_step,
+)
+from .harness.waste import tell_waste_of_prefill
 from .harness.words import tr
+
+# Right logits without the cache are the old way with a new name.
+USED = ("test_decode_uses_the_cache", "test_decode_reads_the_cache")
 
 CACHE_AXES = ("batch", "kv head", "position", "feature")
 AXES = ("batch", "token")
@@ -77,13 +87,37 @@ def test_cache_refuses_what_it_cannot_hold(student):
     check_refused(lambda: cache.append(0, one, one), tr("append of 1 position to a full cache"))
 
 
-@graded("4.1", 3)
+@graded("4.1", 1)
+def test_cache_of_many_positions(student):
+    """A cache gives back every row it holds, however many there are."""
+    rng = draws.rng(0)
+    n_positions = int(rng.integers(256, 300))
+    cache = student.KVCache(1, 1, 2, n_positions, 2, np.dtype(float))
+    k, v = rng.standard_normal((2, 1, 2, n_positions, 2))
+    k[:, :, -1] = 0  # a key of zeros is a key
+    back_from, back_to = int(rng.integers(40, 80)), int(rng.integers(20, 40))
+    start = 0
+    while start < n_positions:
+        end = min(start + int(rng.integers(1, 16)), n_positions)
+        keys, values = cache.append(0, k[:, :, start:end], v[:, :, start:end])
+        what = tr("keys from append, in layer {layer} after {n} positions", layer=0, n=end)
+        check_array(keys, k[:, :, :end], what, CACHE_AXES)
+        what = tr("values from append, in layer {layer} after {n} positions", layer=0, n=end)
+        check_array(values, v[:, :, :end], what, CACHE_AXES)
+        check_length(cache, end, tr("after {n} positions", n=end))
+        start = end
+        if start >= back_from:
+            cache.truncate(back_to)
+            start, back_from = back_to, n_positions + 1
+
+
+@graded("4.1", 2)
 def test_cache_under_any_use(student):
     """Any order of append and truncate on two caches leaves each with its own rows."""
     run_cache_machine(student)
 
 
-@graded("4.2", 1)
+@graded("4.2", 0.75)
 @pytest.mark.parametrize("name", ["mha", "mha_float32"])
 def test_prefill(student, oracle, name):
     """prefill of 1, 2, 3, ... tokens gives the reference's logits at every position."""
@@ -99,6 +133,18 @@ def test_prefill(student, oracle, name):
 
 
 @graded("4.2", 1)
+def test_prefill_of_a_long_prompt(student, oracle):
+    """Hundreds of tokens at once, and the same in three long chunks."""
+    case = oracle("far/prefill")
+    model = student.load_model(case.config, case.params)
+
+    def cache():
+        return new_cache(student, case.config, *case.tokens.shape)
+
+    check_long_prefill(student.prefill, model, case, cache)
+
+
+@graded("4.2", 0.5)
 def test_prefill_continues(student, oracle):
     """A prefill into a cache that holds positions goes on where they end."""
     case = oracle("decode/mha")
@@ -106,9 +152,10 @@ def test_prefill_continues(student, oracle):
     cache = new_cache(student, case.config, *case.prompt.shape)
     got = [student.prefill(model, chunk, cache) for chunk in np.split(case.prompt, [3, 5], axis=1)]
     check_trace(got, case.prefill_logits[[2, 4, 6]], tr("the logits of prefill"), ("chunk", *AXES))
+    tell_waste_of_prefill(student, case)
 
 
-@graded("4.2", 2)
+@graded("4.2", 2, beside=("test_prefill", "test_prefill_continues"))
 def test_prefill_in_chunks(student):
     """A prefill in any chunks equals one prefill."""
     config, params = random_model(seed=1)
@@ -129,7 +176,7 @@ def test_prefill_in_chunks(student):
     holds()
 
 
-@graded("4.3", 0.5)
+@graded("4.3", 0.5, needs=USED)
 def test_decode_after_truncate(student, oracle):
     """Tokens taken back with truncate leave no trace in the steps after them."""
     case = oracle("decode/mha")
@@ -143,7 +190,7 @@ def test_decode_after_truncate(student, oracle):
     check_trace(got, case.prefill_logits[3:], tr("the logits after truncate"), STEP_AXES)
 
 
-@graded("4.3", 0.5)
+@graded("4.3", 0.5, needs=USED)
 def test_two_caches_at_once(student, oracle):
     """Two caches of one size hold two conversations."""
     case = oracle("decode/mha")
@@ -155,14 +202,39 @@ def test_two_caches_at_once(student, oracle):
     check_trace(got, case.prefill_logits[4:], tr("the logits beside another cache"), STEP_AXES)
 
 
-@graded("4.3", 2.5)
+@graded("4.3", 0.5, needs=USED)
+def test_two_models_and_one_text(student, oracle):
+    """Two models of one size read the same tokens; each step answers for its own."""
+    case = oracle("decode/two_models")
+    models = [
+        student.load_model(case.config, case.params),
+        student.load_model(case.other_config, case.other_params),
+    ]
+    size = len(case.prompt), case.prompt.shape[1] + case.continuation.shape[1]
+    caches = [new_cache(student, case.config, *size) for _ in models]
+    pairs = list(zip(models, caches, strict=True))
+    got = [[student.prefill(model, case.prompt, cache)] for model, cache in pairs]
+    for token in case.continuation.T:
+        for logits, (model, cache) in zip(got, pairs, strict=True):
+            logits.append(student.decode_step(model, token, cache))
+    for logits, expected in zip(got, (case.logits, case.other_logits), strict=True):
+        check_trace(logits, expected, tr("the logits beside another model"), STEP_AXES)
+
+
+@graded("4.3", 1, needs=USED)
+def test_decode_of_a_long_text(student, oracle):
+    """Decode steps up to hundreds of positions, each with all that came before."""
+    check_decode(student, oracle("far/decode"))
+
+
+@graded("4.3", 1.75, needs=USED)
 @pytest.mark.parametrize("name", ["mha", "mha_float32"])
 def test_decode(student, oracle, name):
     """Every decode step gives the logits of a recompute of the whole sequence."""
     check_decode(student, oracle(f"decode/{name}"))
 
 
-@graded("4.3", 3)
+@graded("4.3", 3, needs=USED)
 def test_decode_equals_recompute(student):
     """Decode after a prompt of any length equals a prefill of everything so far, at every step."""
     config, params = random_model(seed=2)
@@ -192,13 +264,13 @@ def test_decode_equals_recompute(student):
     holds()
 
 
-@graded("4.3", 3)
+@graded("4.3", 3, needs=USED)
 def test_decode_under_any_use(student):
     """Any order of prefill chunks, decode steps and truncations equals a recompute."""
     run_decode_machine(student, n_kv_heads=4, max_examples=5)
 
 
-@graded("4.3", 3)
+@graded("4.3", 2, needs="test_decode_reads_the_cache")
 def test_decode_uses_the_cache(student, oracle):
     """A decode step does the work of one token and never reads the old tokens again."""
     case = oracle("decode/mha")
@@ -206,7 +278,13 @@ def test_decode_uses_the_cache(student, oracle):
     check_work_of_a_step(student, case)
 
 
-@graded("4.4", 1.5)
+@graded("4.3", 1, needs="test_decode_uses_the_cache")
+def test_decode_reads_the_cache(student, oracle):
+    """A decode step on a cache filled with append alone attends to what was put in."""
+    check_reads_the_cache(student, oracle("filled/mha"))
+
+
+@graded("4.4", 0.5, needs="test_generate_works_by_steps")
 def test_generate(student, oracle):
     """generate makes the reference's greedy tokens, without the prompt."""
     case = oracle("generate/plain")
@@ -215,7 +293,7 @@ def test_generate(student, oracle):
     check_array(got, case.expected, "generate(model, prompt, 8)", ("batch", "step"))
 
 
-@graded("4.4", 0.5)
+@graded("4.4", 0.5, needs="test_generate_works_by_steps")
 def test_generate_goes_on(student, oracle):
     """After the first of its tokens, generate makes the others: any prompt, any number."""
     case = oracle("generate/plain")
@@ -228,11 +306,27 @@ def test_generate_goes_on(student, oracle):
 
 
 @graded("4.4", 0.5)
-@pytest.mark.parametrize("name", ["eos", "eos_alone"])
+def test_generate_works_by_steps(student, oracle):
+    """generate does the work of one prefill and then of one decode step a token."""
+    check_work_of_a_generation(student, oracle("generate/plain"))
+
+
+@graded("4.4", 0.25)
+@pytest.mark.parametrize("name", ["eos", "eos_alone", "eos_zero", "eos_in_prompt"])
 def test_generate_stops(student, oracle, name):
     """A row that made eos is filled up with it; all rows ended, generation stops."""
     case = oracle(f"generate/{name}")
     model = student.load_model(case.config, case.params)
     got = student.generate(model, case.prompt, case.max_new_tokens, eos=case.eos)
     what = f"generate(model, prompt, {case.max_new_tokens}, eos={case.eos})"
+    check_array(got, case.expected, what, ("batch", "step"))
+
+
+@graded("4.4", 0.5, needs="test_generate_works_by_steps")
+def test_generate_many(student, oracle):
+    """Some sixty tokens, each of which hangs on all before it."""
+    case = oracle("far/generate")
+    model = student.load_model(case.config, case.params)
+    got = student.generate(model, case.prompt, case.max_new_tokens)
+    what = f"generate(model, prompt, {case.max_new_tokens})"
     check_array(got, case.expected, what, ("batch", "step"))

@@ -142,7 +142,7 @@ def test_a_failure_names_kind_place_and_size_in_few_lines(variant):
     path = variant("kv_cache", ("np.arange(start, start + length)", "np.arange(length)"))
     output = run_homework("--impl", "variant", "-k", "test_decode and mha", extra_path=path).stdout
     block = output.split("✗ 4.3  Every decode step")[1].split("✗")[0]
-    assert "shape (6, 2, 37) and dtype float64 are right, values are not" in block
+    assert "shape (6, 2, 39) and dtype float64 are right, values are not" in block
     assert "first wrong at step 1, batch 0, token" in block
     assert re.search(r"largest error \d.* at step \d", block)
     assert "step 0 is right" in block

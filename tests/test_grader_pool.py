@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from grader.base.errors import GraderError
-from grader.intake.submissions import Course, find_submissions
+from grader.intake.course import Course
+from grader.intake.submissions import find_submissions
 from grader.results.record import SubmissionResult, read_record, record_path
 from grader.running.pool import Grading, grade_all, results_lock
 from grader.running.protocols import GradingSuite, Outcome
@@ -107,8 +108,9 @@ from pathlib import Path
 
 sys.path[:0] = [{root!r}, {fakes!r}]
 import fake_suite
-from grader import cli, pool
-from grader import run as grader_run
+from grader import grade_class as grader_run
+from grader.cli import main as cli
+from grader.running import pool
 
 def grading(out, course, secret, sandbox, regrade, real_model):
     suite = fake_suite.Suite({scratch!r})

@@ -24,7 +24,9 @@ from typer.testing import CliRunner
 from grader.base.errors import NothingToGrade
 from grader.cli.main import app
 from grader.grade_class import grade_class
-from grader.intake.submissions import Course, find_submissions, prepare
+from grader.intake.course import Course
+from grader.intake.prepare import prepare
+from grader.intake.submissions import find_submissions
 from grader.reports.class_table import print_class, print_result
 from grader.results.record import SubmissionResult, read_record
 from grader.sandbox import SandboxUnavailable, choose_sandbox
@@ -225,5 +227,9 @@ def test_the_corpus_covers_the_checklist():
     names = {attack.name for attack in arena.ALL}
     assert len(names) == len(arena.ALL) >= 75
     assert {name for item in CHECKLIST.values() for name in item} <= names
-    files = {path.stem for path in sources.FOLDER.glob("*.py")} - {Path(sources.HELPER).stem}
-    assert files == {attack.name for attack in arena.ALL if attack.build is None}
+    assert all(bool(attack.build) != isinstance(attack, sources.Program) for attack in arena.ALL)
+
+
+def test_a_program_with_a_misspelled_key_is_refused():
+    with pytest.raises(ValueError, match=r"typo: unknown keys \['sais'\]"):
+        sources._program({"name": "typo", "hopes": "", "code": "pass", "sais": ["no"]})

@@ -124,7 +124,9 @@ def packed(outcome: Outcome) -> str:
 def unpacked(text: str) -> Outcome:
     """The outcome again."""
     fields = json.loads(text, object_hook=_array)
-    fields["grading"] = Grading(**fields["grading"])
+    grading = fields["grading"]
+    names = {name: tuple(grading[name]) for name in ("needs", "beside")}
+    fields["grading"] = Grading(**grading | names)
     fields["error_by_step"] = tuple(fields["error_by_step"])
     for name, kind in (("import_failure", ImportFailure), ("side_by_side", SideBySide)):
         if fields[name] is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,25 @@ def teacher_forced_decode(student: Student, case: Case) -> tuple[list, Any]:
         check_kind(steps[-1], expected, what)
         steps.append(student.decode_step(model, token, cache))
     return steps, cache
+
+
+def check_long_prefill(prefill: Callable, model: Any, case: Case, make_cache: Callable) -> None:
+    """A long prompt read at once, then in chunks into a second cache; the logits of every end.
+
+    Args:
+        case: `tokens` (B, T), where each chunk ends, and `logits` (chunk, B, V) there.
+    """
+    axes, n_tokens = ("batch", "token"), case.tokens.shape[1]
+    got = prefill(model, case.tokens, make_cache())
+    what = tr("the logits after a prefill of {n} tokens at once", n=n_tokens)
+    check_array(got, case.logits[-1], what, axes)
+    cache, start = make_cache(), 0
+    for end, expected in zip(case.ends.tolist(), case.logits, strict=True):
+        got = prefill(model, case.tokens[:, start:end], cache)
+        place = {"n": end - start, "held": start}
+        what = tr("the logits after a prefill of {n} tokens behind {held} cached ones", **place)
+        check_array(got, expected, what, axes)
+        start = end
 
 
 def check_decode(student: Student, case: Case, what: str = "") -> None:

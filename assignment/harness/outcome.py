@@ -11,6 +11,7 @@ from .chain import chain, ended_early
 from .compare import Mismatch
 from .limit import RaisedInterrupt, TookTooLong
 from .points import Grading, grading_of
+from .remarks import said
 from .shown import SideBySide
 from .student import ImportFailure, NotStarted, not_started
 
@@ -24,7 +25,8 @@ class Outcome:
     Attributes:
         state: passed, failed, not_started (its own part's stub was reached) or waiting (a stub
             of another part was).
-        message: for a failure, what was found and expected; else which stub was reached.
+        message: for a failure, what was found and expected; of a test that passed, what is to be
+            said of it nevertheless; else which stub was reached.
         test: pytest's node id, as in "assignment/test_part3_rope.py::test_rope[public-float64]".
         where: of the message, the line that says where the answer is first wrong.
         needs: section and name of the stub that was reached, as in "3.2 apply_rope".
@@ -63,7 +65,7 @@ def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None
     if grading is None:
         return None
     if error is None:
-        return Outcome(item.nodeid, grading, PASSED)
+        return Outcome(item.nodeid, grading, PASSED, said())
     if isinstance(error, NotImplementedError):
         error = not_started(error)
     if isinstance(error, NotStarted):

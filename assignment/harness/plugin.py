@@ -17,6 +17,7 @@ from .cases import Case, Cases, load_cases
 from .hints import hint
 from .limit import CALL_SECONDS, CallLimit
 from .outcome import OUTCOME, outcome_of
+from .remarks import begin as forget_remarks
 from .report import Report
 from .student import Backend, LocalBackend, Student
 from .timing import MARKS, asked_for, leave_out_timing_tests
@@ -158,6 +159,11 @@ def student(request: pytest.FixtureRequest) -> Student:
 def oracle(request: pytest.FixtureRequest) -> Oracle:
     """What the reference model says."""
     return Oracle(request.config.stash[CASE_SETS][request.param])
+
+
+def pytest_runtest_setup() -> None:
+    """Remarks are on one test."""
+    forget_remarks()
 
 
 @pytest.hookimpl(wrapper=True)

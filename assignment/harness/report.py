@@ -9,10 +9,19 @@ import pytest
 
 from . import told
 from .at_home import AtHome
-from .diagnosis import Observation, diagnose, print_of
+from .diagnosis import (
+    NOT_COMPARED,
+    UNREACHED,
+    Diagnosis,
+    Observation,
+    Seen,
+    diagnose,
+    print_of,
+)
 from .known_bugs import StoredSignatures
 from .outcome import FAILED, NOT_STARTED, PASSED, WAITING, Outcome
 from .parts import PART_BY_NUMBER
+from .points import Ran, hanging
 from .words import pad, spoken, tr, tr_n, width, wrap
 
 SHOWN_IN_FULL = 3
@@ -79,7 +88,7 @@ class Report:
             for part in late:
                 self._write_part(part, whole=not self._home.n_left)
             self._line("")
-        earned = sum(o.points for o in self._outcomes)
+        earned = self._earned(self._outcomes)
         total = sum(o.grading.points for o in self._outcomes)
         margin = " " * (width(tr("Part {part}", part=1)) + 2)
         line = f"{margin}{pad(tr('Total'), 33)}{earned:>{BAR_WIDTH + 6}g} / {total:g}"
@@ -93,6 +102,7 @@ class Report:
             )
         self._write_diagnoses()
         self._write_failures()
+        self._write_remarks()
         self._write_next_step()
 
     def _write_part(self, number: int, whole: bool = True) -> None:
@@ -102,7 +112,7 @@ class Report:
             self._line(title, bold=True)
         self._written.add(number)
         outcomes = [o for o in self._outcomes if o.grading.part == number]
-        earned = sum(o.points for o in outcomes)
+        earned = self._earned(outcomes)
         total = sum(o.grading.points for o in outcomes)
         filled = int(BAR_WIDTH * earned / total) if total else 0
         bar = "█" * filled + "·" * (BAR_WIDTH - filled)
@@ -111,34 +121,61 @@ class Report:
         colour = {"green": True} if done else {"red": True} if failed else {"yellow": True}
         title = f"{tr('Part {part}', part=number)}  {spoken(PART_BY_NUMBER[number].title)}"
         title = pad(title, width(tr("Part {part}", part=1)) + 34)  # one column for parts 1 and 11
-        state = tr("right so far") if done and not whole else _state_of_part(outcomes)
+        state = self._state_of(outcomes, whole)
         self._line(f"{title} {bar} {earned:>4g} / {total:<4g} {state}", **colour)
+
+    def _hanging(self) -> dict[str, Outcome]:
+        """Tests that pay nothing until another is right, by id, and that other one."""
+        by_id = {o.test: o for o in self._outcomes}
+        ended = [o for o in self._outcomes if o.state in (PASSED, FAILED)]
+        ran = [Ran(o.test, o.grading, o.state == PASSED) for o in ended]
+        return {test: by_id[needed.test] for test, needed in hanging(ran).items()}
+
+    def _earned(self, outcomes: list[Outcome]) -> float:
+        hanging_ = self._hanging()
+        return sum(o.points for o in outcomes if o.test not in hanging_)
+
+    def _state_of(self, outcomes: list[Outcome], whole: bool) -> str:
+        done = all(o.state == PASSED for o in outcomes)
+        state = tr("right so far") if done and not whole else _state_of_part(outcomes)
+        held = self._hanging()
+        waiting = [o for o in outcomes if o.state == PASSED and o.test in held]
+        if not waiting:
+            return state
+        return state + tr(
+            "; {points:g} points: 0 until {section} is right",
+            points=sum(o.points for o in waiting),
+            section=held[waiting[0].test].grading.section,
+        )
 
     def _write_diagnoses(self) -> None:
         """Which known bug computes the same, for each part that has wrong arrays."""
-        observations = [
-            Observation(
-                o.test.rpartition("/")[2],
-                o.grading.part,
-                PASSED if o.state == PASSED else print_of(o.got),
-            )
-            for o in self._outcomes
-            if o.state in (PASSED, FAILED) and "[public" in o.test
-        ]
-        findings = {found.part: found for found in diagnose(observations, StoredSignatures())}
-        wrong = {o.part for o in observations if isinstance(o.seen, tuple)}
-        for part in sorted(wrong)[:1] if not findings else sorted(findings):
-            if part not in findings:
-                self._line(f"\n{told.no_match(part)}")
-                continue
-            name = findings[part].alternatives[0][0]
-            self._line(f"\n{told.fact(findings[part])}", bold=True)
-            for line in wrap(told.explanation(name), 96):
-                self._line(f"    {line}")
-            self._line(tr("    hints: pytest assignment/ --hint {name}", name=name))
+        signatures = StoredSignatures()
+        observations = [_observation(outcome, signatures) for outcome in self._outcomes]
+        findings = diagnose(observations, signatures)
+        waiting = {finding.part for finding in findings if finding.mend_first}
+        wrong = {o.part for o in observations if isinstance(o.seen, tuple)} - waiting
+        if wrong and not any(not finding.mend_first for finding in findings):
+            self._line(f"\n{told.no_match(min(wrong))}")
+        for finding in findings:
+            if not finding.mend_first:
+                self._write_finding(finding)
+        for first in dict.fromkeys(f.mend_first for f in findings if f.mend_first):
+            parts = [finding.part for finding in findings if finding.mend_first == first]
+            self._line(f"\n{told.mend_first(parts, first)}", bold=True)
+
+    def _write_finding(self, finding: Diagnosis) -> None:
+        self._line(f"\n{told.fact(finding)}", bold=True)
+        if not finding.alternatives:
+            return
+        name = finding.alternatives[0][0]
+        for line in wrap(told.explanation(name), 96):
+            self._line(f"    {line}")
+        self._line(tr("    hints: pytest assignment/ --hint {name}", name=name))
 
     def _write_failures(self) -> None:
-        all_failures = [o for o in self._outcomes if o.state == FAILED]
+        held = self._hanging()
+        all_failures = [o for o in self._outcomes if o.state == FAILED and o.test not in held]
         failures = _distinct(all_failures)
         shown = _first_of_each_section(failures)[:SHOWN_IN_FULL]
         for outcome in shown:
@@ -146,6 +183,17 @@ class Report:
             self._line(f"✗ {outcome.grading.section}  {outcome.grading.spoken_title}", red=True)
             for line in outcome.message.splitlines()[:MAX_LINES_OF_A_FAILURE]:
                 self._line(f"    {line}")
+            waiting = [o for o in self._outcomes if held.get(o.test) is outcome]
+            if waiting:
+                n, points = len(waiting), sum(o.grading.points for o in waiting)
+                self._line(
+                    tr_n(
+                        n,
+                        "    until this is right, 1 more test pays nothing ({points:g} points)",
+                        "    until this is right, {n} more tests pay nothing ({points:g} points)",
+                        points=points,
+                    )
+                )
             self._write_arrays(outcome)
             if outcome.printed:
                 self._line(tr("    it printed:"))
@@ -168,6 +216,20 @@ class Report:
                     "\n{n} more failures: the same tests on other inputs, or the same words",
                 )
             )
+
+    def _write_remarks(self) -> None:
+        """What is to be said of right code, each once."""
+        told: dict[str, Outcome] = {}
+        for outcome in self._outcomes:
+            if outcome.state == PASSED and outcome.message:
+                told.setdefault(outcome.message, outcome)
+        for words, outcome in told.items():
+            section, title = outcome.grading.section, outcome.grading.spoken_title
+            self._line(
+                tr("\nRight, with a remark: {section}  {title}", section=section, title=title)
+            )
+            for line in words.splitlines():
+                self._line(f"    {line}")
 
     def _write_arrays(self, outcome: Outcome) -> None:
         """Small arrays whole, wrong entries with a star and in red."""
@@ -202,6 +264,17 @@ class Report:
 
     def _line(self, text: str, **style: bool) -> None:
         self._terminal.write_line(text, **style)
+
+
+def _observation(outcome: Outcome, signatures: StoredSignatures) -> Observation:
+    test, part = outcome.test.rpartition("/")[2], outcome.grading.part
+    return Observation(test, part, _seen(outcome, test in signatures.tests_of(part)))
+
+
+def _seen(outcome: Outcome, is_compared: bool) -> Seen:
+    if outcome.state == FAILED:
+        return print_of(outcome.got) if is_compared else NOT_COMPARED
+    return PASSED if outcome.state == PASSED else UNREACHED
 
 
 def _state_of_part(outcomes: list[Outcome]) -> str:

@@ -34,11 +34,16 @@ def to_bytes(cases: dict[str, dict[str, Any]]) -> bytes:
         for field, value in fields.items():
             if isinstance(value, np.ndarray):
                 tensors[f"{case}|{field}"] = np.ascontiguousarray(value)
-            elif field == "params":
-                tensors |= {f"{case}|params|{name}": array for name, array in value.items()}
+            elif _is_weights(value):
+                for name, array in value.items():
+                    tensors[f"{case}|{field}|{name}"] = np.ascontiguousarray(array)
             else:
                 plain[case][field] = value
     return save(tensors, metadata={"cases": json.dumps(plain, sort_keys=True)})
+
+
+def _is_weights(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(x, np.ndarray) for x in value.values())
 
 
 def write(path: Path = GOLDEN_FILE) -> None:

@@ -32,7 +32,9 @@ from grader.base.errors import GraderError, NothingToGrade, SandboxUnavailable
 from grader.base.notes import Note, note
 from grader.base.places import ROOT
 from grader.base.words import speak, spoken, tr
-from grader.intake.submissions import Course, Found, prepare, reason_hash
+from grader.intake.course import Course
+from grader.intake.prepare import prepare, reason_hash
+from grader.intake.submissions import Found
 from grader.results.disk import SCRATCH_PREFIX, require_space
 from grader.results.history import replace_record
 from grader.results.record import SETTLED, SubmissionResult, make_result, read_record, remove_drafts
@@ -53,6 +55,7 @@ LOCK_NAME = ".grader.lock"
 _NEW, _KEPT, _LOG = "new.json", "kept.json", "harness.log"
 _TAIL_BYTES = 8_000
 _PR_SET_PDEATHSIG = 1
+HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # On a cluster's worker several threads grade; multiprocessing's own books are for one.
 _BOOKS = threading.RLock()
 
@@ -253,13 +256,29 @@ def _start(context: Any, found: Found, grading: Grading, slot: int, scratch: Pat
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C and termination back until the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    """Hold Ctrl-C and termination back until the end of the block.
+
+    A mask holds a signal off this thread, and off those that begin in the block. Another thread,
+    as one of numpy's, takes it all the same, and Python then runs the handler here: so handlers
+    only note what came, and it is raised again at the end.
+    """
+    noted: dict[int, None] = {}
+    with contextlib.ExitStack() as after:
+        after.callback(_raise_again, noted)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+        after.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
+        # Handlers run in the main thread alone, and can be changed there alone.
+        if threading.current_thread() is threading.main_thread():
+            for number in HELD_BACK:
+                if (handler := signal.getsignal(number)) is not None:
+                    signal.signal(number, lambda number, frame: noted.update({number: None}))
+                    after.callback(signal.signal, number, handler)
         yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _raise_again(signals: dict[int, None]) -> None:
+    for number in signals:
+        signal.raise_signal(number)
 
 
 def _wait(running: dict[int, _Running], deadline_s: float) -> list[int]:
@@ -389,8 +408,9 @@ def _first_problem(result: SubmissionResult) -> str:
     if result.state in ("missing", "error"):
         return result.reason
     failing = [test for test in result.tests if test.state != "passed"]
-    if result.diagnoses:
-        return result.diagnoses[0].fact
+    named = [found.fact for found in result.diagnoses if found.bugs]
+    if named:
+        return named[0]
     # What the student did wrong says more than what was never begun.
     failing.sort(key=lambda test: test.state in ("not_started", "waiting"))
     if not failing:

@@ -21,7 +21,7 @@ class Attack:
     """One submission.
 
     Attributes:
-        name: the file in submissions/ or the builder's name.
+        name: as in programs/*.toml, or the builder's.
         hopes: what it hopes for.
         full: sections ("3.1") or parts ("3") that keep all their points.
         some: sections or parts with the fraction of their points that may be left at most. A
@@ -29,7 +29,7 @@ class Attack:
         lost: names of tests that have no point, wherever they are.
         state: of the record.
         says: texts that stand in what the grader tells: reason, messages, notes, output.
-        build: makes what is handed in and returns its path; None for a file of submissions/.
+        build: makes what is handed in and returns its path; None for a program.
     """
 
     name: str

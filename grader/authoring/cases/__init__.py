@@ -11,7 +11,7 @@ from typing import Any
 
 from assignment.harness.cases import load_cases
 
-from . import accounts, decode, functions, hidden, latent, words
+from . import accounts, decode, filled, functions, hidden, latent, lengths, words
 from .draw import Draw
 
 Fields = dict[str, Any]
@@ -20,12 +20,19 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     **functions.BUILDERS,
     **decode.BUILDERS,
     **latent.BUILDERS,
+    **lengths.BUILDERS,
+    **filled.BUILDERS,
     **accounts.BUILDERS,
     **words.BUILDERS,
 }
 
 # Cases whose inputs are all drawn from a few options, and those inputs.
-FEW_OPTIONS = {"rope_frequencies": ("head_dim", "theta")}
+FEW_OPTIONS = {
+    "rope_frequencies": ("head_dim", "theta"),
+    "causal_mask/square": ("query_len",),
+    "causal_mask/one_query": ("key_len",),
+    "causal_mask/chunk": ("query_len", "key_len"),
+}
 
 
 def make_cases(seed: int, with_hidden: bool = False) -> dict[str, Fields]:

@@ -26,6 +26,23 @@ class Draw:
         """One of a few options."""
         return options[int(self.rng.integers(len(options)))]
 
+    def between(self, low: int, high: int) -> int:
+        """A size, both ends included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def distinct(self, count: int, low: int, high: int) -> list[int]:
+        """Sizes of which no two are the same, in any order; both ends included."""
+        return self.rng.choice(np.arange(low, high + 1), size=count, replace=False).tolist()
+
+    def theta(self, low: float = 60.0, high: float = 900.0) -> float:
+        """A base of RoPE: as likely between 100 and 200 as between 200 and 400."""
+        return float(f"{np.exp(self.rng.uniform(np.log(low), np.log(high))):.4g}")
+
+    def groups(self) -> tuple[int, int]:
+        """Key/value heads and query heads of each, more than one and not as many as the other."""
+        n_groups, group_size = self.distinct(2, 2, 4)
+        return n_groups, group_size
+
     def seed(self) -> int:
         """A seed for somebody else's generator."""
         return int(self.rng.integers(2**31))

@@ -10,39 +10,33 @@ import numpy as np
 
 import reference_model as reference
 
+from . import lengths
 from .decode import end_rows, llama_config
 from .draw import Draw
 
 Fields = dict[str, Any]
 
 
-def long_decode(draw: Draw, n_heads: int, n_kv_heads: int) -> Fields:
-    """Forty steps after a prompt of three: a fault that needs a full or regrown cache shows."""
-    config = llama_config(draw, n_heads, n_kv_heads)
-    params = reference.init_llama(config, draw.seed())
-    prompt = draw.rng.integers(config["vocab_size"], size=(3, 3))
-    continuation = draw.rng.integers(config["vocab_size"], size=(3, 40))
-    whole = np.concatenate([prompt, continuation], axis=1)
-    # With a causal mask one pass gives the logits of every step (L2 §2.5).
-    logits = reference.llama_logits(config, params, whole)[:, prompt.shape[1] - 1 :]
-    return {
-        "config": config,
-        "params": params,
-        "prompt": prompt,
-        "continuation": continuation,
-        "decode_logits": logits.transpose(1, 0, 2),
-    }
+def long_decode(draw: Draw, grouped: bool) -> Fields:
+    """A batch, and steps up to some seventy positions: its cache is full in the end."""
+    return lengths.decode(
+        draw,
+        partial(lengths.llama_config, group_size=2 if grouped else 1),
+        batch=draw.between(4, 6),
+        prompt=(3, 40),
+        positions=(66, 78),
+    )
 
 
 def rollback(draw: Draw) -> Fields:
     """Decode a draft, take part of it back, go on otherwise: speculative decoding's use."""
-    config = llama_config(draw, n_heads=9, n_kv_heads=9)  # graded in part 4, so without groups
+    config = llama_config(draw, grouped=False)  # graded in part 4, so without groups
     params = reference.init_llama(config, draw.seed())
     vocab_size = config["vocab_size"]
     prompt, draft, continuation = (
-        draw.rng.integers(vocab_size, size=(2, length)) for length in (4, 5, 4)
+        draw.rng.integers(vocab_size, size=(2, length)) for length in draw.distinct(3, 4, 9)
     )
-    kept = 2
+    kept = draw.between(1, 3)
     context = np.concatenate([prompt, draft[:, :kept]], axis=1)
     trace = reference.decode_trace(config, params, context, continuation)
     return {
@@ -57,14 +51,15 @@ def rollback(draw: Draw) -> Fields:
 
 
 def long_generation(draw: Draw) -> Fields:
-    """Three hundred tokens of a model that counts: token i is followed by token i + 1.
+    """Some three hundred tokens of a model that counts: token i is followed by token i + 1.
 
     Nothing of attention shows here, only where a generation ends; the answer is known without a
     run, and the model is so small that even explicit loops make that many tokens in time.
     """
-    vocab_size, n_tokens = 11, 300
-    sizes = {"n_layers": 1, "d_model": vocab_size, "head_dim": 2, "d_ff": 3}
-    config = llama_config(draw, n_heads=2, n_kv_heads=2) | sizes | {"vocab_size": vocab_size}
+    vocab_size, n_tokens = draw.between(9, 13), draw.between(260, 300)
+    sizes = {"n_layers": 1, "n_heads": 2, "n_kv_heads": 2, "head_dim": 2, "d_ff": 3}
+    config = llama_config(draw, grouped=False) | sizes
+    config |= {"d_model": vocab_size, "vocab_size": vocab_size}
     params = reference.init_llama(config, draw.seed())
     params["embedding"] = np.eye(vocab_size)
     params["lm_head"] = np.roll(np.eye(vocab_size), 1, axis=1)
@@ -77,18 +72,31 @@ def long_generation(draw: Draw) -> Fields:
     return fields | {"expected": tokens, "until_eos": end_rows(tokens, eos)}
 
 
+def full_cache(draw: Draw) -> Fields:
+    """Rows for a cache of this size, and one more; some are held when it is asked to refuse."""
+    max_len = draw.between(5, 60)
+    k, v = draw.normal(2, 1, 1, max_len + 1, 2)
+    return {"max_len": max_len, "held": draw.between(2, max_len - 2), "k": k, "v": v}
+
+
 def causal_masks(draw: Draw) -> Fields:
-    """Sizes that no table holds: a square, one query, and several of more positions."""
-    size, more = draw.choice(range(5, 12)), draw.choice(range(2, 9))
-    sizes = np.array([(size, size), (1, size + more), (more, size + more)])
+    """Sizes that no table holds: squares, one query, and several of more positions."""
+    size, more, far = draw.between(5, 11), draw.between(2, 8), draw.between(*lengths.FAR)
+    sizes = np.array([(size, size), (1, size + more), (more, size + more), (1, far), (far, far)])
     masks = [reference.causal_mask(*of) for of in sizes]
     return {"sizes": sizes} | {f"expected_{i}": mask for i, mask in enumerate(masks)}
 
 
 BUILDERS: dict[str, Callable[[Draw], Fields]] = {
-    "long/mha": partial(long_decode, n_heads=9, n_kv_heads=9),
-    "long/gqa": partial(long_decode, n_heads=8, n_kv_heads=4),
+    "long/mha": partial(long_decode, grouped=False),
+    "long/gqa": partial(long_decode, grouped=True),
+    "far/grouped_decode": partial(
+        lengths.decode,
+        config_of=partial(lengths.llama_config, group_size=2),
+        prompt=(150, 200),
+    ),
     "rollback": rollback,
+    "full_cache": full_cache,
     "long/generation": long_generation,
     "causal_mask/drawn": causal_masks,
 }

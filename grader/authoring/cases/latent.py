@@ -15,55 +15,67 @@ from .draw import Draw
 
 Fields = dict[str, Any]
 
-N_HEADS, NOPE_DIM, ROPE_DIM, V_DIM = 8, 6, 4, 9
+BATCH, QUERY_LEN, ROPE_DIM = 2, 3, 4
 
 
-def attention(draw: Draw, dtype: type) -> Fields:
-    """The core: rotated queries and key in, heads out."""
-    batch, query_len, key_len, latent_dim = 2, 3, 8, draw.choice((11, 13))
+def attention(
+    draw: Draw,
+    dtype: type,
+    batch: int = BATCH,
+    heads: tuple[int, int] = (7, 9),
+    keys: tuple[int, int] = (10, 12),
+) -> Fields:
+    """The core: rotated queries and key in, heads out. Ranges include their ends."""
+    n_heads, key_len = draw.between(*heads), draw.between(*keys)
+    nope_dim, v_dim, latent_dim = draw.between(5, 6), 9, draw.between(11, 14)
     fields = {
-        "q_nope": draw.normal(batch, N_HEADS, query_len, NOPE_DIM, dtype=dtype),
-        "q_rope": draw.normal(batch, N_HEADS, query_len, ROPE_DIM, dtype=dtype),
+        "q_nope": draw.normal(batch, n_heads, QUERY_LEN, nope_dim, dtype=dtype),
+        "q_rope": draw.normal(batch, n_heads, QUERY_LEN, ROPE_DIM, dtype=dtype),
         "latent": draw.normal(batch, key_len, latent_dim, dtype=dtype),
         "k_rope": draw.normal(batch, key_len, ROPE_DIM, dtype=dtype),
-        "w_uk": _up_projection(draw, latent_dim, NOPE_DIM, dtype),
-        "w_uv": _up_projection(draw, latent_dim, V_DIM, dtype),
-        "mask": reference.causal_mask(query_len, key_len),
+        "w_uk": _up_projection(draw, latent_dim, n_heads * nope_dim, dtype),
+        "w_uv": _up_projection(draw, latent_dim, n_heads * v_dim, dtype),
+        "mask": reference.causal_mask(QUERY_LEN, key_len),
     }
     return fields | {"expected": reference.mla_attention(**fields).astype(dtype)}
 
 
 def _up_projection(draw: Draw, latent_dim: int, width: int, dtype: type) -> np.ndarray:
-    return (draw.normal(latent_dim, N_HEADS * width) / np.sqrt(latent_dim)).astype(dtype)
+    return (draw.normal(latent_dim, width) / np.sqrt(latent_dim)).astype(dtype)
 
 
 def absorb(draw: Draw) -> Fields:
     """q W_uk^T head by head, as the formula says it."""
-    latent_dim = draw.choice((11, 13))
-    q_nope = draw.normal(2, N_HEADS, 3, NOPE_DIM)
-    w_uk = _up_projection(draw, latent_dim, NOPE_DIM, np.float64)
-    heads = [q_nope[:, h] @ w_uk[:, h * NOPE_DIM : (h + 1) * NOPE_DIM].T for h in range(N_HEADS)]
+    n_heads, nope_dim, latent_dim = draw.between(7, 9), draw.between(5, 6), draw.between(11, 14)
+    q_nope = draw.normal(BATCH, n_heads, QUERY_LEN, nope_dim)
+    w_uk = _up_projection(draw, latent_dim, n_heads * nope_dim, np.float64)
+    columns = [slice(h * nope_dim, (h + 1) * nope_dim) for h in range(n_heads)]
+    heads = [q_nope[:, h] @ w_uk[:, of_head].T for h, of_head in enumerate(columns)]
     return {"q_nope": q_nope, "w_uk": w_uk, "expected": np.stack(heads, axis=1)}
 
 
-def decode(draw: Draw, dtype: type, query_latent_dim: int | None) -> Fields:
-    config = {
+def latent_config(draw: Draw, query_latent_dim: int | None) -> dict[str, Any]:
+    return {
         "name": "tiny latent",
         "n_layers": 3,
-        "d_model": draw.choice((20, 22)),
-        "n_heads": N_HEADS,
-        "latent_dim": draw.choice((11, 13)),
-        "nope_dim": NOPE_DIM,
+        "d_model": draw.between(19, 23),
+        "n_heads": draw.between(7, 9),
+        "latent_dim": draw.between(11, 14),
+        "nope_dim": 6,
         "rope_dim": ROPE_DIM,
-        "v_dim": V_DIM,
+        "v_dim": 10,
         "query_latent_dim": query_latent_dim,
-        "d_ff": draw.choice((28, 30)),
-        "vocab_size": draw.choice((33, 37)),
-        "rope_theta": draw.choice((100.0, 300.0)),
+        "d_ff": draw.between(27, 31),
+        "vocab_size": draw.between(32, 40),
+        "rope_theta": draw.theta(),
         "norm_eps": 1e-5,
         "latent_norm_eps": 1e-6,
         "tied": False,
     }
+
+
+def decode(draw: Draw, dtype: type, query_latent_dim: int | None) -> Fields:
+    config = latent_config(draw, query_latent_dim)
     params = reference.init_mla(config, draw.seed(), dtype)
     return {"config": config, "params": params} | teacher_forced(draw, config, params, dtype)
 

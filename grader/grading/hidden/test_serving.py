@@ -1,6 +1,10 @@
-"""Long decodes, long generations and rollbacks on the hidden cases."""
+"""Long decodes, long generations, full caches and rollbacks on the hidden cases."""
 
-from assignment.harness.compare import check_array
+from functools import partial
+
+import numpy as np
+
+from assignment.harness.compare import check_array, check_refused
 from assignment.harness.models import (
     check_decode,
     check_grouped_decode,
@@ -11,20 +15,48 @@ from assignment.harness.models import (
 from assignment.harness.points import graded
 from grader.base.words import tr
 
+CACHE_AXES = ("batch", "kv head", "position", "feature")
 
-@graded("4.3", 3)
+USED = ("test_decode_uses_the_cache", "test_decode_reads_the_cache")
+
+
+@graded("4.3", 3, needs=USED)
 def test_long_decode(student, oracle):
-    """Forty decode steps after a short prompt."""
+    """Decode of several rows up to some seventy positions."""
     check_decode(student, oracle("long/mha"))
 
 
-@graded("5.1", 3)
+@graded("5.1", 3, needs=(*USED, "test_grouped_decode_reads_the_cache"))
 def test_long_grouped_decode(student, oracle):
-    """Forty decode steps of a model with G < H."""
+    """The same of a model with G < H, and of one row up to hundreds of positions."""
     check_grouped_decode(student, oracle("long/gqa"))
+    check_grouped_decode(student, oracle("far/grouped_decode"))
 
 
-@graded("4.1", 2)
+@graded("4.1", 1)
+def test_a_full_cache(student, oracle):
+    """A cache of any size holds max_len positions and no more, and says so."""
+    case = oracle("full_cache")
+    cache = student.KVCache(1, 1, 1, case.max_len, 2, np.dtype(float))
+    k, v, held = case.k, case.v, case.held
+    cache.append(0, k[:, :, :held], v[:, :, :held])
+    for length in (held + 1, case.max_len, -1, -held):
+        words = tr("truncate to {n} of a cache that holds {held} positions", n=length, held=held)
+        check_refused(partial(cache.truncate, length), words)
+    for start, end in ((held, case.max_len + 1), (0, case.max_len)):
+        place = {"n": end - start, "held": held, "max_len": case.max_len}
+        words = tr("append of {n} positions behind {held} of max_len {max_len}", **place)
+        new = k[:, :, start:end], v[:, :, start:end]
+        check_refused(partial(cache.append, 0, *new), words)
+    check_length(cache, held, tr("after what was refused"))
+    keys, values = cache.append(0, k[:, :, held:-1], v[:, :, held:-1])
+    check_array(keys, k[:, :, :-1], tr("keys from append into the last room"), CACHE_AXES)
+    check_array(values, v[:, :, :-1], tr("values from append into the last room"), CACHE_AXES)
+    one = k[:, :, -1:], v[:, :, -1:]
+    check_refused(lambda: cache.append(0, *one), tr("append of 1 position to a full cache"))
+
+
+@graded("4.1", 1)
 def test_rollback(student, oracle):
     """Tokens taken back with truncate leave no trace in what follows."""
     case = oracle("rollback")
@@ -40,9 +72,9 @@ def test_rollback(student, oracle):
     check_trace(got, case.decode_logits, tr("the logits after a rollback"))
 
 
-@graded("4.4", 2)
+@graded("4.4", 2, needs="test_generate_works_by_steps")
 def test_long_generation(student, oracle):
-    """Three hundred tokens; and the same room when the text ends after a few."""
+    """Some three hundred tokens; and the same room when the text ends after a few."""
     case = oracle("long/generation")
     model = student.load_model(case.config, case.params)
     n_tokens = case.expected.shape[1]

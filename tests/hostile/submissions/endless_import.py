@@ -1,3 +1,0 @@
-import time
-
-time.sleep(1e6)
