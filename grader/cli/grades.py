@@ -18,6 +18,7 @@ from grader.base.words import speak, spoken, tr, tr_n
 from grader.cli.options import LangOption, OutOption
 from grader.grades.policy import ClassScores, Policy, Score, read_record, score_class
 from grader.integrations.export.cells import number_cell
+from grader.results.changes import mixtures
 
 Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]
 Match = Literal["auto", "login", "sis", "id", "name"]
@@ -59,7 +60,7 @@ def scores(
             points=points,
         )
     say(console, line)
-    _complain(found.problems)
+    _complain((*found.problems, *mixtures(out)))
 
 
 def export(
@@ -93,6 +94,10 @@ def export(
             show_default="scores.csv, scores.json, gradescope/, EXPORTED-graded.csv",
         ),
     ] = None,
+    mixed: Annotated[
+        bool,
+        typer.Option("--mixed", help="Export also what other tests or other limits graded."),
+    ] = False,
     lang: LangOption = None,
 ) -> None:
     """Write the grades for another program."""
@@ -100,6 +105,8 @@ def export(
     _check_options(to, into, column, course, assignment, write)
     rules = Policy.load(policy)
     found = score_class(out, rules, submitted)
+    if (told := mixtures(out)) and not mixed:
+        raise GraderError(" ".join((*told, "Nothing was exported; --mixed exports all the same.")))
     console = console_for_people()
     if to in ("csv", "json"):
         path = write or Path(f"scores.{to}")
@@ -121,7 +128,7 @@ def export(
         said = write_gradebook(found, out, rules, course, assignment)
     for sentence in said:
         say(console, sentence)
-    _complain(found.problems)
+    _complain((*found.problems, *told))
 
 
 # ------------------------------------------------------------------------------------- formats
