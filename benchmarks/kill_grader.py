@@ -97,14 +97,16 @@ def grade_with_stub() -> None:
 
     from grader import grade_class as grader_run
     from grader.cli import main as cli
-    from grader.running import pool
+    from grader.running import child
 
     package = Path(os.environ[SUITE_VARIABLE]).parent / "package"
     suite = StubSuite(Path(os.environ[SUITE_VARIABLE]).name)
     course = grader_run.Course(package, ("attention",), ())
 
     def grading(out, course, secret, sandbox, regrade, *rest, **options):
-        return pool.Grading(out, stub_run, suite, suite.hash, "1", course, sandbox, regrade=regrade)
+        return child.Grading(
+            out, stub_run, suite, suite.hash, "1", course, sandbox, regrade=regrade
+        )
 
     grader_run.Course.load = lambda: course
     grader_run._grading = grading

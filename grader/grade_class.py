@@ -21,7 +21,9 @@ from grader.reports.class_table import counts_sentence, print_class, with_progre
 from grader.results.changes import mixed_class
 from grader.results.disk import disk_as_sentence
 from grader.results.summary import Summary
-from grader.running.pool import Grading, grade_all, results_lock, run_began_ns, usable_cores
+from grader.running.child import Grading
+from grader.running.locks import results_lock, run_began_ns
+from grader.running.pool import grade_all, usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, load_limits
 
 _NO_SANDBOX = (

@@ -30,7 +30,8 @@ from grader.cluster.dask_workers import check_workers, connected, grade_on_clust
 from grader.intake.submissions import find_submissions
 from grader.results.history import without_times
 from grader.results.record import SubmissionResult, make_result, read_record
-from grader.running.pool import Grading, grade_all
+from grader.running.child import Grading
+from grader.running.pool import grade_all
 from grader.running.protocols import GradingSuite, Outcome
 
 distributed = late("distributed", "dask.distributed is not installed: no cluster")

@@ -17,7 +17,9 @@ import pytest
 from grader.base.errors import GraderError
 from grader.intake.submissions import Course, find_submissions
 from grader.results.record import SubmissionResult, read_record, record_path
-from grader.running.pool import Grading, grade_all, results_lock
+from grader.running.child import Grading
+from grader.running.locks import results_lock
+from grader.running.pool import grade_all
 from grader.running.protocols import GradingSuite, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,12 +109,13 @@ from pathlib import Path
 
 sys.path[:0] = [{root!r}, {fakes!r}]
 import fake_suite
-from grader import cli, pool
+from grader.cli import main as cli
+from grader.running import child, pool
 from grader import run as grader_run
 
 def grading(out, course, secret, sandbox, regrade, real_model):
     suite = fake_suite.Suite({scratch!r})
-    return pool.Grading(out, fake_suite.run, suite, "s1", "1", course, sandbox, regrade=regrade)
+    return child.Grading(out, fake_suite.run, suite, "s1", "1", course, sandbox, regrade=regrade)
 
 grader_run._grading = grading
 grader_run._require_sandbox = lambda name: "fake"

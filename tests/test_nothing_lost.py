@@ -36,7 +36,7 @@ from grader.results.record import (
     remove_drafts,
     write_record,
 )
-from grader.running import pool
+from grader.running import child, locks, pool
 from grader.running.protocols import GradingSuite
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,7 +85,7 @@ class Classroom:
 
         def grading(out, course, secret, sandbox, regrade, *rest, **more):
             run = kill_grader.stub_run
-            return pool.Grading(out, run, suite, suite.hash, "1", course, regrade=regrade)
+            return child.Grading(out, run, suite, suite.hash, "1", course, regrade=regrade)
 
         def grade_all(*arguments, **more):
             return pool.grade_all(*arguments, **(more | {"preload": ("grader.running.pool",)}))
@@ -116,7 +116,7 @@ class Classroom:
         return {path.stem: path.read_bytes() for path in self.out.glob("*.json")}
 
     def leftovers(self) -> list[str]:
-        return [p.name for p in self.out.rglob(".*") if p.name != pool.LOCK_NAME]
+        return [p.name for p in self.out.rglob(".*") if p.name != locks.LOCK_NAME]
 
 
 @pytest.fixture
@@ -176,23 +176,23 @@ def test_kills_at_random_moments_lose_nothing():
 
 def test_what_a_killed_run_changed_is_told_by_the_one_that_resumes_it(tmp_path):
     def begin_and_die() -> int:
-        with pytest.raises(RuntimeError), pool.results_lock(tmp_path):
-            began.append(pool.run_began_ns(tmp_path))
+        with pytest.raises(RuntimeError), locks.results_lock(tmp_path):
+            began.append(locks.run_began_ns(tmp_path))
             raise RuntimeError  # leaves the lock as a kill does
 
     began: list[int] = []
     begin_and_die()
     begin_and_die()
     replace_record(tmp_path, at(a_result(), 1))
-    with pool.results_lock(tmp_path):
-        assert began == [pool.run_began_ns(tmp_path)] * 2
-    with pool.results_lock(tmp_path):
-        assert pool.run_began_ns(tmp_path) > began[0]
+    with locks.results_lock(tmp_path):
+        assert began == [locks.run_began_ns(tmp_path)] * 2
+    with locks.results_lock(tmp_path):
+        assert locks.run_began_ns(tmp_path) > began[0]
     # A kill between the two steps of signing leaves the rest of a longer line.
-    lock = tmp_path / pool.LOCK_NAME
+    lock = tmp_path / locks.LOCK_NAME
     lock.write_text('{"pid": 1, "host": "h", "since": "s", "began_ns": 5}\nhost": "longer"}\n')
-    with pool.results_lock(tmp_path):
-        assert pool.run_began_ns(tmp_path) == 5
+    with locks.results_lock(tmp_path):
+        assert locks.run_began_ns(tmp_path) == 5
 
 
 @pytest.mark.parametrize("step", ["open", "fsync", "replace"])

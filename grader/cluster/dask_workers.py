@@ -42,15 +42,9 @@ from grader.results.record import (
     record_path,
 )
 from grader.results.summary import Summary
-from grader.running.pool import (
-    PRELOAD,
-    Grading,
-    error_result,
-    grade_all,
-    keep,
-    results_lock,
-    uninterrupted,
-)
+from grader.running.child import Grading, error_result
+from grader.running.locks import results_lock
+from grader.running.pool import PRELOAD, grade_all, keep, uninterrupted
 from grader.running.slots import own_folder
 
 CONNECT_S = 10.0  # for the scheduler to answer, and for a first worker to be there

@@ -17,7 +17,8 @@ from grader.results.disk import disk_as_sentence
 from grader.results.history import replace_record, without_times
 from grader.results.record import SubmissionResult, read_record
 from grader.results.summary import Summary
-from grader.running.pool import results_lock, summarise
+from grader.running.locks import results_lock
+from grader.running.pool import summarise
 
 _SHOWN = 8
 

@@ -18,7 +18,9 @@ from grader.base.seeds import load_secret
 from grader.grading.suite import SUITE_VERSION, Suite, run_suite
 from grader.intake.submissions import Course, Found, find_submissions
 from grader.results.summary import Summary
-from grader.running.pool import Grading, grade_all, results_lock
+from grader.running.child import Grading
+from grader.running.locks import results_lock
+from grader.running.pool import grade_all
 from grader.sandbox import Limits
 
 from . import built, sources

@@ -34,7 +34,9 @@ from grader.intake.submissions import Course, Found, find_submissions, student_i
 from grader.integrations.export.gradescope import results_json
 from grader.integrations.release.gradescope import POLICY, SECRET, SETTINGS
 from grader.results.record import SubmissionResult, read_record, write_atomically
-from grader.running.pool import Grading, grade_all, results_lock
+from grader.running.child import Grading
+from grader.running.locks import results_lock
+from grader.running.pool import grade_all
 
 ENV_SANDBOX = "AUTOGRADER_SANDBOX"
 MAX_METADATA_BYTES = 64 * 1024 * 1024  # it holds the results of all earlier attempts
