@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadgroup
 
-.PHONY: demo test quick check bench mutation assignment site clean
+.PHONY: demo test quick check matrix bench mutation names assignment site clean
 
 demo: $(VENV)/grader.installed
 	$(BIN)/python -m grader.cli.demo
@@ -26,6 +26,10 @@ check: $(VENV)/test.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Two minutes: what a student reads is the same with every pytest that the bundle allows.
+matrix: $(VENV)/test.installed
+	$(BIN)/python tests/pytest_matrix.py
+
 # Some minutes: every decode loop side by side on this machine, see docs/fast-decode.md.
 bench: $(VENV)/test.installed
 	$(BIN)/python -m benchmarks.decode
@@ -34,6 +38,10 @@ bench: $(VENV)/test.installed
 mutation: $(VENV)/test.installed
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.7'
 	$(BIN)/python benchmarks/mutation/run.py
+
+# Some minutes: unknown bugs, and whether another part is named for them, see docs/known-bugs.md.
+names: $(VENV)/test.installed
+	$(BIN)/python -m benchmarks.names
 
 # After a change in solution/ or reference_model/: stubs, given files, golden data, figures.
 assignment: $(VENV)/grader.installed

@@ -35,7 +35,14 @@ def test_rope_frequencies_of_an_odd_head(student):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_rope(student, oracle, dtype):
     """Neighbouring pairs turn by position times frequency."""
-    check_rope(student, oracle(f"rope/{dtype}"))
+    case = oracle(f"rope/{dtype}")
+    check_rope(student, case)
+    # As decode steps do it: one token a call, each at a position of its own.
+    for place in (0, -1):
+        one = slice(place, place + 1 or None)
+        alone = student.apply_rope(case.x[..., one, :], case.positions[one], case.theta)
+        what = tr("apply_rope at position {n}", n=case.positions[place])
+        check_array(alone, case.expected[..., one, :], what, HEAD_AXES)
 
 
 @graded("3.2", 1)

@@ -21,8 +21,17 @@ from .harness.models import (
     recompute,
 )
 from .harness.points import graded
-from .harness.usage import check_cache_is_used, check_work_of_a_step
+from .harness.usage import (
+    check_cache_is_used,
+    check_reads_the_cache,
+    check_work_of_a_generation,
+    check_work_of_a_step,
+)
+from .harness.waste import tell_waste_of_prefill
 from .harness.words import tr
+
+# Right logits without the cache are the old way with a new name.
+USED = ("test_decode_uses_the_cache", "test_decode_reads_the_cache")
 
 CACHE_AXES = ("batch", "kv head", "position", "feature")
 AXES = ("batch", "token")
@@ -143,9 +152,10 @@ def test_prefill_continues(student, oracle):
     cache = new_cache(student, case.config, *case.prompt.shape)
     got = [student.prefill(model, chunk, cache) for chunk in np.split(case.prompt, [3, 5], axis=1)]
     check_trace(got, case.prefill_logits[[2, 4, 6]], tr("the logits of prefill"), ("chunk", *AXES))
+    tell_waste_of_prefill(student, case)
 
 
-@graded("4.2", 2)
+@graded("4.2", 2, beside=("test_prefill", "test_prefill_continues"))
 def test_prefill_in_chunks(student):
     """A prefill in any chunks equals one prefill."""
     config, params = random_model(seed=1)
@@ -166,7 +176,7 @@ def test_prefill_in_chunks(student):
     holds()
 
 
-@graded("4.3", 0.5)
+@graded("4.3", 0.5, needs=USED)
 def test_decode_after_truncate(student, oracle):
     """Tokens taken back with truncate leave no trace in the steps after them."""
     case = oracle("decode/mha")
@@ -180,7 +190,7 @@ def test_decode_after_truncate(student, oracle):
     check_trace(got, case.prefill_logits[3:], tr("the logits after truncate"), STEP_AXES)
 
 
-@graded("4.3", 0.5)
+@graded("4.3", 0.5, needs=USED)
 def test_two_caches_at_once(student, oracle):
     """Two caches of one size hold two conversations."""
     case = oracle("decode/mha")
@@ -192,7 +202,7 @@ def test_two_caches_at_once(student, oracle):
     check_trace(got, case.prefill_logits[4:], tr("the logits beside another cache"), STEP_AXES)
 
 
-@graded("4.3", 0.5)
+@graded("4.3", 0.5, needs=USED)
 def test_two_models_and_one_text(student, oracle):
     """Two models of one size read the same tokens; each step answers for its own."""
     case = oracle("decode/two_models")
@@ -211,20 +221,20 @@ def test_two_models_and_one_text(student, oracle):
         check_trace(logits, expected, tr("the logits beside another model"), STEP_AXES)
 
 
-@graded("4.3", 1)
+@graded("4.3", 1, needs=USED)
 def test_decode_of_a_long_text(student, oracle):
     """Decode steps up to hundreds of positions, each with all that came before."""
     check_decode(student, oracle("far/decode"))
 
 
-@graded("4.3", 1.75)
+@graded("4.3", 1.75, needs=USED)
 @pytest.mark.parametrize("name", ["mha", "mha_float32"])
 def test_decode(student, oracle, name):
     """Every decode step gives the logits of a recompute of the whole sequence."""
     check_decode(student, oracle(f"decode/{name}"))
 
 
-@graded("4.3", 3)
+@graded("4.3", 3, needs=USED)
 def test_decode_equals_recompute(student):
     """Decode after a prompt of any length equals a prefill of everything so far, at every step."""
     config, params = random_model(seed=2)
@@ -254,13 +264,13 @@ def test_decode_equals_recompute(student):
     holds()
 
 
-@graded("4.3", 3)
+@graded("4.3", 3, needs=USED)
 def test_decode_under_any_use(student):
     """Any order of prefill chunks, decode steps and truncations equals a recompute."""
     run_decode_machine(student, n_kv_heads=4, max_examples=5)
 
 
-@graded("4.3", 3)
+@graded("4.3", 2, needs="test_decode_reads_the_cache")
 def test_decode_uses_the_cache(student, oracle):
     """A decode step does the work of one token and never reads the old tokens again."""
     case = oracle("decode/mha")
@@ -268,7 +278,13 @@ def test_decode_uses_the_cache(student, oracle):
     check_work_of_a_step(student, case)
 
 
-@graded("4.4", 1)
+@graded("4.3", 1, needs="test_decode_uses_the_cache")
+def test_decode_reads_the_cache(student, oracle):
+    """A decode step on a cache filled with append alone attends to what was put in."""
+    check_reads_the_cache(student, oracle("filled/mha"))
+
+
+@graded("4.4", 0.5, needs="test_generate_works_by_steps")
 def test_generate(student, oracle):
     """generate makes the reference's greedy tokens, without the prompt."""
     case = oracle("generate/plain")
@@ -277,7 +293,7 @@ def test_generate(student, oracle):
     check_array(got, case.expected, "generate(model, prompt, 8)", ("batch", "step"))
 
 
-@graded("4.4", 0.5)
+@graded("4.4", 0.5, needs="test_generate_works_by_steps")
 def test_generate_goes_on(student, oracle):
     """After the first of its tokens, generate makes the others: any prompt, any number."""
     case = oracle("generate/plain")
@@ -287,6 +303,12 @@ def test_generate_goes_on(student, oracle):
         got = student.generate(model, prompt, case.max_new_tokens - done)
         what = tr("generate after {n} of {all} tokens", n=done, all=case.max_new_tokens)
         check_array(got, case.expected[:, done:], what, ("batch", "step"))
+
+
+@graded("4.4", 0.5)
+def test_generate_works_by_steps(student, oracle):
+    """generate does the work of one prefill and then of one decode step a token."""
+    check_work_of_a_generation(student, oracle("generate/plain"))
 
 
 @graded("4.4", 0.25)
@@ -300,7 +322,7 @@ def test_generate_stops(student, oracle, name):
     check_array(got, case.expected, what, ("batch", "step"))
 
 
-@graded("4.4", 0.5)
+@graded("4.4", 0.5, needs="test_generate_works_by_steps")
 def test_generate_many(student, oracle):
     """Some sixty tokens, each of which hangs on all before it."""
     case = oracle("far/generate")

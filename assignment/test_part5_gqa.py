@@ -10,8 +10,12 @@ from .harness.compare import check_array, check_differs, check_kind, check_refus
 from .harness.machines import run_decode_machine
 from .harness.models import check_grouped_decode, require_grouped_attention
 from .harness.points import graded
+from .harness.room import check_room
+from .harness.usage import check_reads_the_cache
 from .harness.words import tr
 
+# Of part 4: a decode that does not use its cache shows nothing of this part.
+USED = ("test_decode_uses_the_cache", "test_decode_reads_the_cache")
 HEAD_AXES = ("batch", "head", "query", "feature")
 
 
@@ -48,6 +52,21 @@ def test_uneven_pooling(student):
     check_refused(lambda: student.mean_pool_kv_heads(w, 4, 3), "mean_pool_kv_heads(w, 4, 3)")
 
 
+@graded("5.1", 0.5, beside="test_gqa")
+def test_gqa_copies_nothing(student):
+    """Keys and values are read where they lie: no array has a copy of them for each query head."""
+    rng = draws.rng(0)
+    key_len, head_dim = 512, 512
+    small, large = (
+        [rng.standard_normal(shape) for shape in ((1, n_heads, 1, d), (1, 1, s, d), (1, 1, s, d))]
+        for n_heads, s, d in ((2, 3, 4), (64, key_len, head_dim))
+    )
+    got = check_room(
+        student, "grouped_query_attention", small, large, tr("K and V are {n} MiB", n=4)
+    )
+    check_kind(got, large[0], "grouped_query_attention(q, k, v)")
+
+
 @graded("5.1", 1)
 @given(seed=st.integers(0, 2**16), n_groups=st.integers(1, 3), group_size=st.integers(1, 3))
 def test_gqa_is_mha_with_repeated_heads(student, seed, n_groups, group_size):
@@ -65,14 +84,20 @@ def test_gqa_is_mha_with_repeated_heads(student, seed, n_groups, group_size):
     check_array(got, expected, what, HEAD_AXES)
 
 
-@graded("5.1", 0.75)
+@graded("5.1", 0.75, needs=USED)
+def test_grouped_decode_reads_the_cache(student, oracle):
+    """A decode step with G < H attends to what append alone has put into the cache."""
+    check_reads_the_cache(student, oracle("filled/gqa"))
+
+
+@graded("5.1", 0.5, needs=(*USED, "test_grouped_decode_reads_the_cache"))
 @pytest.mark.parametrize("name", ["gqa", "gqa_float32", "mqa"])
 def test_decode_of_a_grouped_model(student, oracle, name):
     """Part 4's decode, with grouped_query_attention, on a model with G < H."""
     check_grouped_decode(student, oracle(f"decode/{name}"))
 
 
-@graded("5.1", 0.75)
+@graded("5.1", 0.75, needs=USED)
 def test_grouped_generate(student, oracle):
     """Part 4's generate on a model with G < H: its cache has G heads."""
     require_grouped_attention(student)
@@ -83,7 +108,7 @@ def test_grouped_generate(student, oracle):
     check_array(got, case.expected, what, ("batch", "step"))
 
 
-@graded("5.1", 1)
+@graded("5.1", 0.5, needs=(*USED, "test_grouped_decode_reads_the_cache"))
 def test_grouped_decode_under_any_use(student):
     """Any order of prefill chunks, decode steps and truncations equals a recompute, with G < H."""
     require_grouped_attention(student)

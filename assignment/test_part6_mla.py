@@ -15,9 +15,17 @@ from .harness.models import (
     new_latent_cache,
 )
 from .harness.points import graded
-from .harness.usage import LATENT, check_cache_is_used, check_work_of_a_step
+from .harness.room import check_room
+from .harness.usage import (
+    LATENT,
+    check_cache_is_used,
+    check_reads_the_cache,
+    check_work_of_a_step,
+)
 from .harness.words import tr
 
+USED = ("test_mla_decode_uses_the_cache", "test_mla_decode_reads_the_cache")
+EXPANDS = "test_absorbed_expands_nothing"
 HEAD_AXES = ("batch", "head", "query", "feature")
 INPUTS = ("q_nope", "q_rope", "latent", "k_rope", "w_uk", "w_uv")
 
@@ -52,7 +60,7 @@ def test_absorb(student, oracle):
     check_array(got, case.expected, "absorb(q_nope, w_uk)", HEAD_AXES)
 
 
-@graded("6.3", 0.25)
+@graded("6.3", 0.25, needs=EXPANDS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_mla_absorbed(student, oracle, dtype):
     """Attention in the latent space gives what the expanded heads give."""
@@ -61,7 +69,7 @@ def test_mla_absorbed(student, oracle, dtype):
     check_array(got, case.expected, "mla_absorbed(...)", HEAD_AXES)
 
 
-@graded("6.3", 0.5)
+@graded("6.3", 0.5, needs=EXPANDS)
 def test_mla_absorbed_over_many_positions(student, oracle):
     """Attention in the latent space over hundreds of positions."""
     case = oracle("mla/many_keys")
@@ -70,7 +78,31 @@ def test_mla_absorbed_over_many_positions(student, oracle):
     check_array(got, case.expected, what, HEAD_AXES)
 
 
-@graded("6.3", 1)
+@graded("6.3", 0.5, beside="test_mla_absorbed")
+def test_absorbed_expands_nothing(student):
+    """No head's keys or values are formed: the latent is attended to as it lies."""
+    rng = draws.rng(0)
+    n_heads, rope_dim, v_dim = 2, 4, 4
+    small, large = (
+        [
+            rng.standard_normal(shape)
+            for shape in (
+                (1, n_heads, 1, nope_dim),
+                (1, n_heads, 1, rope_dim),
+                (1, key_len, latent_dim),
+                (1, key_len, rope_dim),
+                (latent_dim, n_heads * nope_dim),
+                (latent_dim, n_heads * v_dim),
+            )
+        ]
+        for nope_dim, key_len, latent_dim in ((3, 2, 5), (8192, 1024, 8))
+    )
+    given_ = tr("the latent of all positions is {n} MiB", n=0.1)
+    got = check_room(student, "mla_absorbed", small, large, given_)
+    check_kind(got, np.empty((1, n_heads, 1, v_dim)), "mla_absorbed(...)")
+
+
+@graded("6.3", 0.5, needs=EXPANDS)
 @given(seed=st.integers(0, 2**16), n_heads=st.integers(1, 4), key_len=st.integers(1, 5))
 def test_absorbed_equals_naive(student, seed, n_heads, key_len):
     """The two ways are the same computation (L2 §6.4)."""
@@ -203,7 +235,7 @@ def test_mla_prefill_of_a_long_prompt(student, oracle):
     check_long_prefill(student.mla_prefill, model, case, cache)
 
 
-@graded("6.6", 0.75)
+@graded("6.6", 0.75, needs=USED)
 def test_mla_decode_of_a_long_text(student, oracle):
     """Decode steps of a latent model up to hundreds of positions."""
     case = oracle("far/mla_decode")
@@ -216,7 +248,7 @@ def test_mla_decode_of_a_long_text(student, oracle):
     check_trace(got, case.decode_logits, what)
 
 
-@graded("6.6", 0.75)
+@graded("6.6", 0.75, needs=USED)
 @pytest.mark.parametrize("name", ["decode", "decode_compressed", "decode_float32"])
 def test_mla_decode(student, oracle, name):
     """Every step from the latent cache gives the logits of a recompute."""
@@ -232,9 +264,15 @@ def test_mla_decode(student, oracle, name):
     check_trace(got, case.decode_logits, what)
 
 
-@graded("6.6", 1)
+@graded("6.6", 0.5, needs="test_mla_decode_reads_the_cache")
 def test_mla_decode_uses_the_cache(student, oracle):
     """A decode step does the work of one token and never reads the old tokens again."""
     case = oracle("mla/decode")
     check_cache_is_used(student, case, LATENT)
     check_work_of_a_step(student, case, LATENT)
+
+
+@graded("6.6", 0.5, needs="test_mla_decode_uses_the_cache")
+def test_mla_decode_reads_the_cache(student, oracle):
+    """A decode step on a cache filled with append alone attends to what was put in."""
+    check_reads_the_cache(student, oracle("filled/latent"), LATENT)

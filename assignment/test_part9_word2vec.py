@@ -9,6 +9,7 @@ from . import word_vectors
 from .harness import draws
 from .harness.compare import Mismatch, check, check_array, check_differs, check_kind
 from .harness.points import graded
+from .harness.waste import tell_waste_of_embedding
 from .harness.words import tr
 
 PAIR_AXES = ("pair", "feature")
@@ -25,6 +26,7 @@ def test_embed(student, oracle, dtype):
     case = oracle(f"embed/{dtype}")
     got = student.embed(case.table, case.tokens)
     check_array(got, case.expected, "embed(table, tokens)", ("batch", "position", "feature"))
+    tell_waste_of_embedding(student, case.table, case.tokens)
 
 
 @graded("9.1", 0.5)

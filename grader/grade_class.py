@@ -15,7 +15,8 @@ from grader.base.seeds import Secret, load_secret, require_secret
 from grader.base.terminal import console_for_people, say
 from grader.base.words import language, tr, tr_n
 from grader.cluster.shards import Shard, manifest_of, write_manifest
-from grader.intake.submissions import Course, find_submissions, passed_over
+from grader.intake.course import Course
+from grader.intake.submissions import find_submissions, passed_over
 from grader.reports.changes import tell_after_run
 from grader.reports.class_table import counts_sentence, print_class, with_progress
 from grader.results.changes import mixed_class

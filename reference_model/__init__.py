@@ -4,6 +4,7 @@ Importing this package needs numpy only. Checkpoints are read by the submodules 
 (Hugging Face folders), `gguf_checkpoint` (GGUF files) and `smollm2` (a small trained model).
 """
 
+from .cached import decode_from_keys, decode_from_latents
 from .config import MLAConfig, ModelConfig, as_config, check_params, param_shapes
 from .init import init_llama, init_mla
 from .layers import (
@@ -36,6 +37,8 @@ __all__ = [
     "attention_weights",
     "causal_mask",
     "check_params",
+    "decode_from_keys",
+    "decode_from_latents",
     "decode_trace",
     "greedy_continuation",
     "grouped_query_attention",

@@ -46,7 +46,7 @@ def mla_logits(
     for layer in range(config.n_layers):
         weights = layer_params(params, layer)
         h = rmsnorm(x, weights["attention_norm"], config.norm_eps)
-        q_nope, q_rope = _queries(config, weights, h, positions)
+        q_nope, q_rope = queries(config, weights, h, positions)
         latent = rmsnorm(h @ weights["w_dkv"], weights["kv_norm"], config.latent_norm_eps)
         k_rope = rope(h @ weights["w_kr"], positions, config.rope_theta)
         heads = mla_attention(
@@ -58,7 +58,7 @@ def mla_logits(
     return output_logits(config, params, x[:, -1:] if last_only else x)
 
 
-def _queries(
+def queries(
     config: MLAConfig, weights: Params, h: Float64[np.ndarray, "B T d"], positions: np.ndarray
 ) -> tuple[Float64[np.ndarray, "B H T nope"], Float64[np.ndarray, "B H T d_R"]]:
     """h (B,T,d) -> q_nope (B,H,T,nope) and the rotated q_rope (B,H,T,d_R)."""

@@ -48,7 +48,8 @@ def grade(out: Path, secret: Path, sandbox: str, submissions: list[Path]) -> Non
     """Grade as the pool's children do, one after another."""
     from grader.base.seeds import load_secret
     from grader.grading.suite import SUITE_VERSION, Suite, run_suite
-    from grader.intake.submissions import Course, find_submissions
+    from grader.intake.course import Course
+    from grader.intake.submissions import find_submissions
     from grader.running.child import Grading, grade_one
     from grader.running.locks import results_lock
     from grader.running.pool import keep

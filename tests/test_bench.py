@@ -4,6 +4,7 @@ No test here looks at how long something took, but for the one whose steps sleep
 """
 
 import contextlib
+import io
 import json
 import tempfile
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from assignment.harness.growth import Growth, growth_of, measure_growth
@@ -23,8 +25,9 @@ from grader.bench.loop import Loop
 from grader.bench.measure import time_generation, time_steps
 from grader.bench.oracle import expected_logits
 from grader.bench.prepare import SOLUTION, lay_out_solution, write_weights
+from grader.bench.report import print_analysis
 from grader.bench.run import equipped_sandbox
-from grader.bench.setting import Setting
+from grader.bench.setting import TINY, Setting
 from grader.bench.standstill import (
     _children,
     _children_by_search,
@@ -178,11 +181,12 @@ def test_the_command_writes_what_it_prints(tmp_path):
     done = CliRunner().invoke(app, [*command, "--out", str(out)])
     assert done.exit_code == 0, done.output
     content = json.loads(out.read_text())
-    assert content["verified"] and content["analysis"]["max_points"] == 10
+    assert content["verified"] and content["analysis"]["points"] is None
     assert [row["context"] for row in content["analysis"]["rows"]] == [32, 128]
     assert set(content["seconds"]["submission"]["step"]) == {"32", "128"}
-    for words in ("Growth: from context 32 to 128", "Points: ", "Generation of 12 tokens"):
+    for words in ("Growth: from context 32 to 128", "No points: ", "Generation of 12 tokens"):
         assert words in done.output
+    assert "Points: " not in done.output
 
 
 def _has_sandbox() -> bool:
@@ -292,6 +296,19 @@ def test_the_worse_of_the_two_measures_counts():
     assert analyse(slow_generation, SETTING, Bench()).points == 5.0
     fast_generation = measured_with({8: 3.0, 21: 3.0}, generation=1.0)
     assert analyse(fast_generation, SETTING, Bench()).ratio == pytest.approx(3.0)
+
+
+def test_a_tiny_model_gives_no_points_but_says_how_a_step_grows():
+    tiny = replace(SETTING, config=TINY)
+    for growing in ({8: 1.0, 21: 1.0}, {8: 0.08, 21: 0.6}):
+        analysis = analyse(measured_with(growing), tiny, Bench())
+        assert analysis.points is None
+        console = Console(file=io.StringIO())
+        print_analysis(console, analysis, tiny, Bench())
+        said = " ".join(console.file.getvalue().split())
+        assert ("the cache is not used." in said) == (growing[8] < 1)
+        assert "Growth: from context 8 to 21" in said and "No points: " in said
+        assert "Points: " not in said
 
 
 def test_a_recompute_gets_no_points_however_fast():

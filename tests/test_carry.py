@@ -2,7 +2,6 @@
 
 import ast
 import io
-import json
 import shutil
 from pathlib import Path
 
@@ -17,13 +16,13 @@ from assignment.harness.parts import PART_BY_NUMBER, STUDENT_MODULES
 from grader.authoring.sample_class import KEPT
 from grader.grade_class import grade_class
 from grader.grading import second_run
-from grader.grading.second_run import NO_HELP, Places, ids_to_repeat, trusted_parts
+from grader.grading.second_run import NO_HELP, ids_to_repeat, trusted_parts
 from grader.grading.suite import Suite
 from grader.reports.class_table import print_result
 from grader.results.record import ImportFailure, TestResult, read_record
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
 from grader.sandbox.plain import NoSandbox
-from grader.sandbox.remote import RemoteStudent, WorkerTimeout, student_exception
+from grader.sandbox.remote import RemoteStudent
 
 pytestmark = pytest.mark.xdist_group("sample_class")
 
@@ -166,7 +165,8 @@ def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
 
 def test_a_single_wrong_part_is_not_run_again(results):
     result = result_of(results, "bug-recompute")
-    assert lost_parts(result) == {4}
+    assert lost_parts(result) == {4, 5}  # part 5 passes, and its decodes hang on part 4's cache
+    assert {test.part for test in result.tests if test.state == "failed"} == {4}
     assert not any(
         test.with_trusted_parts or second_run.WRONG in test.message for test in result.tests
     )
@@ -198,12 +198,12 @@ def test_numbers_of_a_trusted_run_are_not_told(results):
         assert one.model_copy(update={"seconds": 0}) == other.model_copy(update={"seconds": 0})
 
 
-def test_an_exception_of_a_trusted_run_is_told_by_type_and_line(results):
-    messages = [test.message for test in result_of(results, "by-exception").tests]
-    told = {message.rpartition("\n")[2] for message in messages if second_run.WRONG in message}
-    assert any(f"{second_run.WRONG} (ValueError, kv_cache.py:" in line for line in told)
-    # From a place that is none, and of a class of its own making.
-    assert {f"{second_run.WRONG} (ValueError)", second_run.WRONG} <= told
+def test_an_exception_of_a_trusted_run_is_not_told(results):
+    """They are the submission's choice: some bits a test, and the source in thirty runs."""
+    silent, loud = (result_of(results, name).tests for name in ("silent", "by-exception"))
+    again = [test.message.rpartition("\n")[2] for test in loud if second_run.WRONG in test.message]
+    assert set(again) == {second_run.WRONG}
+    assert [test.points for test in silent] == [test.points for test in loud]
 
 
 # --- one worker ----------------------------------------------------------------------------------
@@ -389,27 +389,27 @@ def test_a_test_runs_again_together_with_its_twin():
     }
 
 
-def test_later_parts_come_first_and_the_time_is_shared(tmp_path):
+def test_later_parts_come_first_and_the_time_is_shared():
     calls = []
 
     def run_again(part, wanted, seconds):
         calls.append((part, seconds))
-        return [a_test(part)], {}, 4.0
+        return [a_test(part)], 4.0
 
     tests = passing("failed", "failed", "failed", "failed")
-    again = second_run.with_trusted_parts(tests, run_again, tmp_path, 7.0)
+    again = second_run.with_trusted_parts(tests, run_again, 7.0)
     # Part 2 gets no time, part 1 neither; with time enough part 1 would be the only one wrong.
     assert calls == [(4, 7.0), (3, 3.0)]
     assert [test.points for test in again] == [0.0, 0.0, 2.0, 2.0]
     calls.clear()
-    again = second_run.with_trusted_parts(tests, run_again, tmp_path, 99.0)
+    again = second_run.with_trusted_parts(tests, run_again, 99.0)
     assert [part for part, _ in calls] == [4, 3, 2]
 
 
-def test_the_first_runs_message_stays(tmp_path):
+def test_the_first_runs_message_stays():
     tests = passing("failed", "failed")
     again = second_run.with_trusted_parts(
-        tests, lambda part, wanted, seconds: ([a_test(part)], {}, 0.0), tmp_path, 9.0
+        tests, lambda part, wanted, seconds: ([a_test(part)], 0.0), 9.0
     )
     assert again[1].own_message == "wrong"
     assert again[1].with_trusted_parts
@@ -427,44 +427,7 @@ def test_the_twin_rule_holds_within_a_trusted_run(monkeypatch, tmp_path):
 
     monkeypatch.setattr(grader.grading.suite, "_run_to_end", ran)
     suite = Suite(hidden_cases=tmp_path, real_model=None, hash="")
-    again, _, _ = grader.grading.suite._run_again(
+    again, _ = grader.grading.suite._run_again(
         suite, NoSandbox(), tmp_path, Limits(), 0, 4, set(), seconds=9.0
     )
     assert [test.state for test in again] == ["failed", "failed"]
-
-
-@pytest.mark.parametrize(
-    ("where", "told"),
-    [
-        ("gqa.py:2 in f", "gqa.py:2"),
-        ("gqa.py:0002 in f", "gqa.py:2"),
-        ("gqa.py:4 in f", ""),
-        ("gqa.py:0 in f", ""),
-        ("made up.py:1 in f", ""),
-        ("other.py:1 in f", ""),
-        ("cell 2, line 1 in f", "cell 2, line 1"),
-        ("cell 3, line 1 in f", ""),
-        ("", ""),
-    ],
-)
-def test_only_places_that_exist_are_told(tmp_path, where, told):
-    folder = tmp_path / "assignment"
-    folder.mkdir()
-    (folder / "gqa.py").write_text("1\n2\n")
-    (folder / "notebook_cells.json").write_text(json.dumps(["1", "2"]))
-    assert Places(tmp_path).known(where) == told
-
-
-def test_only_pythons_own_exceptions_are_named(tmp_path):
-    def told(name, bases=()):
-        report = {"type": name, "message": "secret", "where": "", "bases": list(bases)}
-        return second_run._in_short(student_exception(report), Places(tmp_path))
-
-    assert told("ValueError") == " (ValueError)"
-    assert told("Secret", ["ValueError"]) == ""
-    assert told("Secret") == ""
-    assert (
-        second_run._in_short(WorkerTimeout("Secret.step did not return"), Places(tmp_path))
-        == " (stopped)"
-    )
-    assert second_run._in_short(None, Places(tmp_path)) == ""

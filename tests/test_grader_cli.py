@@ -16,7 +16,7 @@ from grader import grade_class as grader_run
 from grader import sandbox
 from grader.base.notes import note
 from grader.cli import doctor, main
-from grader.intake.submissions import Course
+from grader.intake.course import Course
 from grader.results.record import TestResult, make_result, write_record
 from grader.results.summary import Summary
 from grader.running.child import Grading

@@ -19,9 +19,11 @@ import pytest
 from grader.base.errors import GraderError, NothingToGrade
 from grader.base.notes import in_words
 from grader.base.seeds import derive_seed, load_secret
-from grader.intake import submissions
 from grader.intake.archives import IntakeLimits, read_archive
-from grader.intake.submissions import Course, find_submissions, prepare, student_id
+from grader.intake.course import Course
+from grader.intake.ids import student_id
+from grader.intake.prepare import Prepared, prepare
+from grader.intake.submissions import find_submissions, passed_over
 
 WORK = b"def softmax(x, axis=-1):\n    return x\n"
 ROPE = b"def apply_rope(x, positions):\n    return x\n"
@@ -46,6 +48,7 @@ def write_tree(root: Path, files: dict[str, bytes]) -> Path:
 
 
 def zip_of(path: Path, files: dict[str, bytes]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
@@ -75,7 +78,7 @@ def ids(found) -> list[str]:
     return [submission.student for submission in found]
 
 
-def prepared(path: Path, course: Course, where: Path) -> submissions.Prepared:
+def prepared(path: Path, course: Course, where: Path) -> Prepared:
     (found,) = find_submissions([path], course)
     return prepare(found, where, course)
 
@@ -160,15 +163,40 @@ def test_results_inside_the_class_folder_are_not_a_student(course, tmp_path):
     assert "results" not in ids(found)
 
 
-def test_sections_and_class_of_one(course, tmp_path):
-    files = {"sec1/ana/attention.py": WORK, "sec2/bob/attention.py": WORK}
-    assert ids(find_submissions([write_tree(tmp_path / "s", files)], course)) == ["sec1", "sec2"]
-    files |= {"sec1/cyd/attention.py": WORK, "sec2/dan/attention.py": WORK}
-    found = find_submissions([write_tree(tmp_path / "t", files)], course)
-    assert ids(found) == ["ana", "cyd", "bob", "dan"]
-    (tmp_path / "one").mkdir()
+def test_the_path_below_what_was_handed_in_is_the_id_whoever_else_is_there(course, tmp_path):
+    cls = write_tree(tmp_path / "class", {"sec1/ana/attention.py": WORK})
+    zip_of(cls / "sec2" / "B" / "bob.zip", {"attention.py": WORK})
+    assert ids(find_submissions([cls], course)) == ["sec1_ana", "sec2_B_bob"]
+    write_tree(cls, {"sec1/cyd/attention.py": WORK, "sec2/dan/attention.py": WORK})
+    every = ["sec1_ana", "sec1_cyd", "sec2_B_bob", "sec2_dan"]
+    assert ids(find_submissions([cls], course)) == every
+    assert ids(find_submissions([cls / "sec2" / "B"], course)) == ["bob"]
+    for order in ([cls, cls / "sec2"], [cls / "sec2", cls]):
+        assert sorted(ids(find_submissions(order, course))) == every
+
+
+def test_class_of_one_keeps_the_students_name(course, tmp_path):
     zip_of(tmp_path / "one" / "zoe.zip", {"attention.py": WORK})
     assert ids(find_submissions([tmp_path / "one"], course)) == ["zoe"]
+
+
+def test_a_platforms_folder_is_one_students_whatever_lies_in_it(course, tmp_path):
+    """Regraded by itself it keeps its id, and not that of an archive in it."""
+    folder = tmp_path / "moodle" / "Ana A_1_assignsubmission_file_"
+    zip_of(folder / "hw.json.zip", {"attention.py": WORK})
+    for path in (tmp_path / "moodle", folder):
+        assert ids(find_submissions([path], course)) == ["Ana_A_1"]
+    zip_of(folder / "sub" / "bob.zip", {"attention.py": WORK})
+    for path in (tmp_path / "moodle", folder):
+        found = find_submissions([path], course)
+        assert ids(found) == ["Ana_A_1-1", "Ana_A_1-2"]
+
+
+def test_homework_in_a_students_folder_has_the_folders_name(course, tmp_path):
+    cls = write_tree(tmp_path / "class", {"bob/attention.py": WORK, "cyd/src/rope.py": ROPE})
+    zip_of(cls / "ana" / "hw1.zip", {"attention.py": WORK})
+    write_tree(cls, {"dan/Homework 2.ipynb": notebook_of("def softmax(x): return x")})
+    assert ids(find_submissions([cls], course)) == ["ana", "bob", "cyd", "dan"]
 
 
 def test_two_archives_of_one_student_keep_the_students_name(course, tmp_path):
@@ -184,8 +212,24 @@ def test_same_id_is_graded_separately_and_the_same_place_once(course, tmp_path):
     zip_of(tmp_path / "ANA.zip", {"attention.py": WORK})
     paths = [tmp_path / "x", tmp_path / "y", tmp_path / "ANA.zip", tmp_path / "x" / "ana"]
     found = find_submissions(paths, course)
-    assert ids(found) == ["ana", "ana-2", "ana-3", "ana-2-2", "ANA-4"]
-    assert found[2].notes[0].kind == "same_id"
+    assert ids(found) == ["ana-1", "ana-2-1", "ana-3", "ana-2-2", "ANA-4"]
+    assert [one.notes[0].kind for one in found] == ["same_id"] * 5
+
+
+def test_a_section_and_a_folder_of_one_path_both_lose_the_bare_id(course, tmp_path):
+    """Whoever makes a folder so that it spells another's id takes nobody's results."""
+    files = {"B/bob/attention.py": WORK, "B_bob/attention.py": WORK, "B/eve/attention.py": WORK}
+    found = find_submissions([write_tree(tmp_path / "class", files)], course)
+    assert ids(found) == ["B_bob-1", "B_eve", "B_bob-2"]
+    noted = [one.student for one in found if any(n.kind == "same_id" for n in one.notes)]
+    assert noted == ["B_bob-1", "B_bob-2"]
+
+
+def test_an_id_of_a_path_is_not_read_as_a_platforms_name(course, tmp_path):
+    """`12_34_bob` in section B is not the user 12 of a student called B."""
+    files = {"B/12_34_bob/attention.py": WORK, "B/12_35_eve/attention.py": WORK}
+    found = find_submissions([write_tree(tmp_path / "class", files)], course)
+    assert ids(found) == ["B_12_34_bob", "B_12_35_eve"]
 
 
 def test_canvas_files_of_one_student_are_one_submission(course, tmp_path):
@@ -770,9 +814,9 @@ def test_files_beside_the_submissions_are_told(course, tmp_path):
     }
     stray: list[Path] = []
     found = find_submissions([write_tree(tmp_path / "class", files)], course, stray=stray)
-    assert [one.student for one in found] == ["ana", "cyd", "dan"]
+    assert [one.student for one in found] == ["ana", "b_cyd", "b_dan"]
     assert sorted(path.name for path in stray) == ["bob.pdf", "eve", "fay.docx", "grades.xlsx"]
-    told = submissions.passed_over([*stray, *map(Path, "xyz")])
+    told = passed_over([*stray, *map(Path, "xyz")])
     assert "not looked at: 7 (bob.pdf, eve, fay.docx, grades.xlsx, x, …)." in told
 
 

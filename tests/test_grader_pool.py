@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from grader.base.errors import GraderError
-from grader.intake.submissions import Course, find_submissions
+from grader.intake.course import Course
+from grader.intake.submissions import find_submissions
 from grader.results.record import SubmissionResult, read_record, record_path
 from grader.running.child import Grading
 from grader.running.locks import results_lock
@@ -109,9 +110,9 @@ from pathlib import Path
 
 sys.path[:0] = [{root!r}, {fakes!r}]
 import fake_suite
+from grader import grade_class as grader_run
 from grader.cli import main as cli
 from grader.running import child, pool
-from grader import run as grader_run
 
 def grading(out, course, secret, sandbox, regrade, real_model):
     suite = fake_suite.Suite({scratch!r})

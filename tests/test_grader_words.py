@@ -33,6 +33,7 @@ from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS, STUDENT_MODULES
 from grader.base import notes, words
 from grader.base.notes import Note, in_words, note
+from grader.base.places import ASSIGNMENT, GRADER, HIDDEN_TESTS
 from grader.bench import picture
 from grader.cli.main import app
 from grader.grades.lateness import Late
@@ -55,17 +56,16 @@ from grader.reports.similar.site import write_pages
 from grader.reports.similar.texts import Text
 from grader.results.record import DiagnosisRecord, read_record, write_record
 
-GRADER = Path(words.__file__).parent
 SOURCES = [
     path
     for path in sorted(GRADER.rglob("*.py"))
     if path.name != "words.py" and "known_bugs" not in path.parts
 ]
-HIDDEN = sorted((GRADER / "hidden").glob("test_*.py"))
+HIDDEN = sorted(HIDDEN_TESTS.glob("test_*.py"))
 # The grader's own, and with the homework's.
-DICTIONARY = tomllib.loads((GRADER / "zh.toml").read_text(encoding="utf-8"))
+DICTIONARY = tomllib.loads((GRADER / "base" / "zh.toml").read_text(encoding="utf-8"))
 BOTH = words.DICTIONARY.chinese
-TEMPLATES = sorted((GRADER / "report" / "templates").glob("*.j2"))
+TEMPLATES = sorted((GRADER / "reports" / "pages" / "templates").glob("*.j2"))
 SCRIPTS = ("class.js",)
 # Texts that `spoken` looks up by a name.
 LOOKED_UP = {
@@ -164,7 +164,7 @@ def test_verdicts_do_not_go_around_the_one_function():
 
 def a_title(part: int) -> str:
     """A title of the part's own tests."""
-    source = next((GRADER.parent / "assignment").glob(f"test_part{part}_*.py"))
+    source = next((ASSIGNMENT).glob(f"test_part{part}_*.py"))
     return min(titles([source]))
 
 
@@ -449,7 +449,7 @@ def test_help_names_the_commands_that_speak_english_only():
 
 def test_where_the_harness_goes_its_words_go():
     """Into nbgrader's courses and into the hash of the suite; for the bundle see test_release."""
-    assignment = GRADER.parent / "assignment"
+    assignment = ASSIGNMENT
     data = set((assignment / "harness").glob("*.toml"))
     assert {path.stem for path in data} == {"zh", "hints"}
     assert data <= {path for p in course.PACKAGE_PATTERNS for path in assignment.glob(p)}
@@ -487,9 +487,7 @@ def test_the_chinese_handout_is_cut_as_the_english_one():
 
 
 def test_the_notebook_of_the_release_can_be_chinese(chinese):
-    stubs = {
-        m: (GRADER.parent / "assignment" / f"{m}.py").read_text("utf-8") for m in STUDENT_MODULES
-    }
+    stubs = {m: (ASSIGNMENT / f"{m}.py").read_text("utf-8") for m in STUDENT_MODULES}
     cells_of = json.loads(homework_notebook(stubs))["cells"]
     texts = ["".join(cell["source"]) for cell in cells_of if cell["cell_type"] == "markdown"]
     assert [text[:60] for text in texts if not CHINESE.search(text)] == []

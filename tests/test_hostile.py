@@ -24,7 +24,9 @@ from typer.testing import CliRunner
 from grader.base.errors import NothingToGrade
 from grader.cli.main import app
 from grader.grade_class import grade_class
-from grader.intake.submissions import Course, find_submissions, prepare
+from grader.intake.course import Course
+from grader.intake.prepare import prepare
+from grader.intake.submissions import find_submissions
 from grader.reports.class_table import print_class, print_result
 from grader.results.record import SubmissionResult, read_record
 from grader.sandbox import SandboxUnavailable, choose_sandbox

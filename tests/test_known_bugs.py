@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import random
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from assignment.harness import diagnosis as core
 from assignment.harness.diagnosis import NO_ARRAY, PASSED, Observation, diagnose, difference
 from assignment.harness.hints import LEVELS, hint, part_hints
 from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, known_bugs
+from assignment.harness.outcome import Outcome
 from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
 from assignment.harness.student import NotStarted
@@ -26,6 +27,7 @@ from grader.diagnosis.lookup import LiveSignatures, diagnose_outcomes, replay, v
 from grader.grading import signatures
 from grader.grading.suite import Suite, collect_all
 from grader.known_bugs import Conflict, all_bugs
+from grader.results.record import TestResult
 
 # One worker computes what the tests see of all bugs, once.
 pytestmark = pytest.mark.xdist_group("known_bugs")
@@ -44,6 +46,8 @@ class Bench:
 
     def __init__(self, suite: Suite) -> None:
         items, self.case_sets = collect_all(suite)
+        self.all_public = [i for i in items if "[hidden" not in i.name]
+        self.all_public = [i for i in self.all_public if i.path.parent != HIDDEN_TESTS]
         self.items = [item for item in items if lookup.is_comparable(item)]
         self.public = [i for i in self.items if i.callspec.params["oracle"] == "public"]
         self.hidden = [i for i in self.items if i.callspec.params["oracle"] == "hidden"]
@@ -69,7 +73,8 @@ def bench(tmp_path_factory) -> Bench:
 
 def named(findings: list[core.Diagnosis]) -> set[str]:
     """The bugs of the first alternative of each finding."""
-    return {name for finding in findings for name in finding.alternatives[0]}
+    certain = [finding.alternatives[0] for finding in findings if finding.alternatives]
+    return {name for names in certain for name in names}
 
 
 def test_the_catalogue_is_large_and_covers_every_part():
@@ -97,14 +102,18 @@ def test_each_bug_is_diagnosed_as_itself(bench, name):
     assert findings[0].error < 1e-11
 
 
-def test_a_bug_is_left_out_only_where_it_changes_nothing(bench):
+def test_a_bug_is_left_out_only_where_it_changes_nothing(bench, monkeypatch):
     """Against every bug put in, whatever a test calls: single ones and pairs."""
+    # Some pairs read memory that nobody wrote, and what lies there is another thing each time.
+    monkeypatch.setattr(np, "empty", np.zeros)
+    live = LiveSignatures(bench.items, bench.case_sets)
     rng = random.Random(13)
     for pair in some_pairs(20, seed=13):
         for bugs in (pair[:1], pair):
             for item in rng.sample(bench.items, 5):
                 whole = replay(item, variant_with(bugs), bench.case_sets)
-                assert difference(bench.seen(item, bugs), whole) == 0, (item.name, bugs)
+                seen = live.seen(lookup.test_name(item), bugs)
+                assert difference(seen, whole) == 0, (item.name, bugs)
 
 
 def some_pairs(count: int, seed: int) -> list[tuple[str, str]]:
@@ -124,7 +133,7 @@ def fit_together(pair: tuple[str, str]) -> bool:
 def test_pairs_are_told_as_the_pair_or_a_member_and_never_as_a_third(bench):
     exact = 0
     for pair in some_pairs(60, seed=60):
-        found = named(diagnose(bench.observations(pair), bench.live, seconds=math.inf))
+        found = named(diagnose(bench.observations(pair), bench.live))
         assert found <= set(pair), f"{pair} was told as {found}"
         exact += found == set(pair)
     assert exact >= 55
@@ -159,8 +168,6 @@ def test_a_bug_from_a_later_step_on_gets_no_name(bench):
 
 
 def test_prints_tell_multiples_and_places_apart():
-    import numpy as np
-
     x = np.random.default_rng(0).standard_normal((3, 4))
     prints = [core.fingerprint(a) for a in (x, 2 * x, x[::-1], x.T.reshape(3, 4), x + 1e-6)]
     for i, one in enumerate(prints):
@@ -170,7 +177,7 @@ def test_prints_tell_multiples_and_places_apart():
 
 
 def test_stored_signatures_are_what_the_catalogue_gives(bench, tmp_path):
-    fresh = signatures.signature_table(map(lookup.test_name, bench.public), bench.live)
+    fresh = signatures.signature_table(bench.all_public, bench.case_sets, bench.live)
     assert [b["name"] for b in fresh["bugs"]] == NAMES
     assert signatures.stale(fresh) == []
     # And every way to be stale is seen.
@@ -178,6 +185,7 @@ def test_stored_signatures_are_what_the_catalogue_gives(bench, tmp_path):
     assert signatures.stale(fresh, path) == ["names and texts of the bugs"]
     for change, words in [
         (lambda c: c["bugs"][0]["summary"].update(en="?"), "names and texts of the bugs"),
+        (lambda c: c["reached"].popitem(), "the tests, and the parts that they reach"),
         (lambda c: c["signatures"].pop("test_part3_rope.py::test_rope[public-float64]"), "rope"),
         (lambda c: first_print(c).__setitem__(1, 7.0), " in test_"),
         (lambda c: next(iter(c["signatures"].values())).clear(), " in test_"),
@@ -258,7 +266,41 @@ def test_hidden_tests_are_in_the_bench(bench):
 
 
 def test_nothing_is_diagnosed_where_all_passes(bench):
-    assert diagnose_outcomes([], bench.case_sets) == []
+    assert diagnose_outcomes([], bench.case_sets, []) == []
+
+
+def test_what_waited_for_a_stub_and_passed_with_trusted_parts_is_not_compared(bench, monkeypatch):
+    """Part 1 has a known bug, part 5 an unknown one, and its decodes wait for a stub of part 4."""
+
+    def seen(item: pytest.Function) -> core.Seen:
+        pooling = item.name == "test_mean_pool[public-float64]"
+        return (0.5, 0.5, 0.5, 0.5) if pooling else bench.seen(item, ("scale-missing",))
+
+    monkeypatch.setattr(
+        lookup,
+        "observation_of",
+        lambda item, outcome: Observation(outcome.test, outcome.grading.part, seen(item)),
+    )
+    outcomes, results = [], []
+    for item in bench.public:
+        test, grading = lookup.test_name(item), grading_of(item)
+        waits = test.startswith("test_part5_gqa.py::test_decode")
+        own = "waiting" if waits else "passed" if seen(item) == PASSED else "failed"
+        outcomes.append((item, Outcome(test, grading, own)))
+        results.append(
+            TestResult(
+                id=test,
+                part=grading.part,
+                section=grading.section,
+                title=grading.title,
+                visibility="public",
+                points=0,
+                max_points=grading.points,
+                state="passed" if waits else own,
+                with_trusted_parts=waits,
+            )
+        )
+    assert named(diagnose_outcomes(outcomes, bench.case_sets, results)) == {"scale-missing"}
 
 
 class Stubbed:

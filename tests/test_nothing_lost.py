@@ -577,6 +577,17 @@ def test_a_submission_taken_back_keeps_its_result_and_is_named(classroom):
     assert classroom.contents()["bob"] == before["bob"]
 
 
+def test_results_under_an_earlier_id_are_kept_and_named_with_the_new_one(classroom):
+    (classroom.folder / "bob" / "attention.py").write_text("BOBS = True\n")
+    classroom.grade()
+    before = classroom.contents()
+    (classroom.folder / "B").mkdir()
+    (classroom.folder / "bob").rename(classroom.folder / "B" / "bob")
+    said = " ".join(classroom.grade().split())
+    assert "under another id in this run: bob (now B_bob). Move the older records out" in said
+    assert classroom.contents().items() > before.items() and "B_bob" in classroom.contents()
+
+
 # --------------------------------------------------------------------------------------- history
 
 

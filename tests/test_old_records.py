@@ -21,7 +21,7 @@ from grader.results.record import (
     read_record,
     write_record,
 )
-from grader.running.pool import summarise
+from grader.results.summary import summarise
 
 FOLDER = Path(__file__).parent / "old_records"
 

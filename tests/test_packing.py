@@ -12,7 +12,9 @@ from grader.base.errors import NothingToGrade
 from grader.cluster import packing
 from grader.cluster.packing import pack, unpack
 from grader.intake.archives import IntakeLimits
-from grader.intake.submissions import Course, Found, find_submissions, prepare
+from grader.intake.course import Course
+from grader.intake.prepare import prepare
+from grader.intake.submissions import Found, find_submissions
 
 SECRET = b"root:x:0:0 the host's secret"
 

@@ -14,7 +14,8 @@ from grader.cli import main
 from grader.grades.lateness import Late
 from grader.grades.policy import Policy, score, score_class, student_view
 from grader.grades.policy_file import DEFAULT, Minimum
-from grader.intake.submissions import Course, find_submissions
+from grader.intake.course import Course
+from grader.intake.submissions import find_submissions
 from grader.results.record import SubmissionResult, TestResult, make_result, write_record
 
 DUE = datetime(2026, 10, 5, 22, 0, tzinfo=UTC)
@@ -504,17 +505,28 @@ def test_two_submissions_of_one_id_are_listed_and_not_merged(results, tmp_path):
     folder = results(*(a_record(f.student, notes=f.notes) for f in found), a_record("bob"))
     scores = score_class(folder, Policy())
     first, second, bob = scores
-    assert {first.student, second.student} == {"ana", "ana-2"}
+    assert {first.student, second.student} == {"ana-1", "ana-2"}
     assert first.repeated == (second.student,) and second.repeated == (first.student,)
     assert bob.repeated == ()
-    assert any("ana, ana-2" in problem and "--submitted" in problem for problem in scores.problems)
+    assert any(
+        "ana-1, ana-2" in problem and "--submitted" in problem for problem in scores.problems
+    )
     path = tmp_path / "s.csv"
-    path.write_text("submission,student\nana,Ana Lee\nana-2,Ana Chen\n")
+    path.write_text("submission,student\nana-1,Ana Lee\nana-2,Ana Chen\n")
     told_apart = score_class(folder, Policy(), path)
     assert told_apart.problems == () and all(not scored.repeated for scored in told_apart)
-    path.write_text("submission,student\nana,ana\nana-2,ana\n")
+    path.write_text("submission,student\nana-1,ana\nana-2,ana\n")
     joined = score_class(folder, Policy(), path)
     assert len(joined) == 2 and joined.problems == () and joined[0].repeated == ()
+
+
+def test_ids_that_look_like_a_platforms_names_are_two_students(results):
+    """`2026_01_bob` and `2026_02_eve` in section B are not two uploads of Canvas's user 2026."""
+    folder = results(a_record("B_2026_01_bob"), a_record("B_2026_02_eve"))
+    assert [one.student for one in score_class(folder, Policy())] == [
+        "B_2026_01_bob",
+        "B_2026_02_eve",
+    ]
 
 
 def test_an_extension_of_somebody_without_a_result_is_named(results, load):

@@ -293,7 +293,8 @@ def test_a_template_cannot_forget_to_escape():
     html = render(
         "student.html.j2", ("base.css",), ("theme.js",), student=HOSTILE, state="missing",
         reason=HOSTILE, has_grade=True, score=score(record, Policy.load()), rows=(), feedback=(),
-        kept=(), tests=(), shows_hidden=True, text=None, notes=[HOSTILE], language="en",
+        kept=(), remarks=[HOSTILE], tests=(), shows_hidden=True, text=None, notes=[HOSTILE],
+        language="en",
         graded_at=datetime(2026, 1, 1, tzinfo=UTC), suite_version=HOSTILE,
     )  # fmt: skip
     assert not [raw for raw in RAW if raw in html]

@@ -254,7 +254,7 @@ class Leaky:
             reply_fd=pipes.far_reply,
             nonce=b"12345678".hex(),
         )
-        worker = str(ROOT / "grader" / "worker.py")
+        worker = str(ROOT / "grader" / "sandbox" / "worker.py")
         program = f"""
 import runpy, sys
 sys.path.append({str(ROOT)!r})

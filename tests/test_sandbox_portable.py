@@ -18,7 +18,9 @@ from sandbox_support import (
 )
 
 from grader.grading.suite import Suite, run_suite
-from grader.intake.submissions import Course, find_submissions, prepare
+from grader.intake.course import Course
+from grader.intake.prepare import prepare
+from grader.intake.submissions import find_submissions
 from grader.sandbox import Limits, SandboxUnavailable, confine, files, portable, runtime
 from grader.sandbox.files import WorkerFolder, remove_left_behind
 from grader.sandbox.interpreter import interpreter_view

@@ -15,7 +15,7 @@ from grader.cli import main
 from grader.cluster.merge import merge
 from grader.cluster.shards import MANIFEST, Shard, read_manifest, write_manifest
 from grader.grade_class import grade_class
-from grader.intake.submissions import Course
+from grader.intake.course import Course
 from grader.results.history import HISTORY
 from grader.results.record import TestResult, make_result, read_record, write_record
 from grader.running.child import Grading

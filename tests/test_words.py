@@ -96,7 +96,12 @@ def test_a_translation_uses_what_its_message_is_given():
 
 def test_translations_are_chinese():
     same = {"batch {n}", "token {n}", "query {n}", "key {n}", "i {n}", "j {n}", "k {n}"}
-    assert not_chinese(DICTIONARY, same | {", ", "the logits", "{what} of {place}"}) == []
+    assert (
+        not_chinese(
+            DICTIONARY, same | {", ", "{listed}, {part}", "the logits", "{what} of {place}"}
+        )
+        == []
+    )
 
 
 def test_english_needs_no_dictionary():

@@ -10,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from .shown import SideBySide, told_apart
 from .words import spoken, tr
 
 # Largest accepted error, relative to the largest expected value (at least 1, at most MAX_SCALE).
 # Correct float64 code agrees to about 1e-12 and correct float32 code to about 1e-6; the smallest
 # bug we know is larger by thousands.
 TOLERANCE: dict[str, float] = {"float64": 1e-9, "float32": 1e-4}
+
+# Up to here a float64 result is off by no more than float32 rounds.
+FLOAT32_ROUNDING = 1e-6
 
 # Where a property compares two results of the student's own, one huge entry in both must not make
 # all other differences look small.
@@ -37,6 +41,7 @@ class Mismatch(AssertionError):
         tolerance: what would have been accepted.
         got: the wrong array itself, where its shape and dtype are right.
         error_by_step: largest error of each decode step, relative as TOLERANCE; at most MAX_STEPS.
+        side_by_side: got and expected, where they are small.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class Mismatch(AssertionError):
         tolerance: float | None = None,
         got: np.ndarray | None = None,
         error_by_step: tuple[float, ...] = (),
+        side_by_side: SideBySide | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -57,6 +63,7 @@ class Mismatch(AssertionError):
         self.tolerance = tolerance
         self.got = got
         self.error_by_step = error_by_step
+        self.side_by_side = side_by_side
 
     def add(self, line: str) -> None:
         """Say one more thing."""
@@ -172,6 +179,7 @@ def _check_exact(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
             where,
             first_bad=_named(first, axes),
             got=got,
+            side_by_side=SideBySide.of(got, expected, wrong),
         )
 
 
@@ -195,6 +203,7 @@ def _check_finite(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) 
             where,
             first_bad=_named(first, axes),
             got=got,
+            side_by_side=SideBySide.of(got, expected, wrong),
         )
 
 
@@ -214,11 +223,12 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
         return
     first = _first(wrong)
     worst = tuple(map(int, np.unravel_index(error.argmax(), error.shape)))
+    one, other = told_apart(float(got[first]), float(target[first]))
     where = tr(
-        "first wrong at {place}: got {got:.6g}, expected {expected:.6g}",
+        "first wrong at {place}: got {got}, expected {expected}",
         place=_place(first, axes),
-        got=got[first],
-        expected=target[first],
+        got=one,
+        expected=other,
     )
     largest = tr(
         "largest error {error:.2g} at {worst}, tolerance {tolerance:.0e}",
@@ -227,6 +237,8 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
         tolerance=tolerance,
     )
     count = _count(wrong) + _still_right(wrong, axes)
+    if expected.dtype == np.float64 and error[worst] <= FLOAT32_ROUNDING:
+        count += _imprecise()
     raise Mismatch(
         f"{_right_kind(expected, what)}\n{where}\n{largest}\n{count}",
         where,
@@ -235,6 +247,14 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
         tolerance=tolerance,
         got=whole,
         error_by_step=_by_step(error, axes),
+        side_by_side=SideBySide.of(whole, expected, wrong),
+    )
+
+
+def _imprecise() -> str:
+    return tr(
+        "\nthis is float32's precision: something on the way is float32 (print the dtype of each "
+        "step's result),\nor a small constant such as 1e-8 is added somewhere"
     )
 
 

@@ -49,6 +49,13 @@ def known_bugs() -> dict[str, KnownBug]:
 class StoredSignatures:
     """What single bugs do in the public tests; sets of bugs were not computed."""
 
+    def reaches(self, test: str) -> frozenset[int]:
+        # A hidden test calls what its public twin does.
+        return frozenset(_content()["reached"].get(test.replace("[hidden", "[public"), ()))
+
+    def tests_of(self, part: int) -> frozenset[str]:
+        return _compared_tests().get(part, frozenset())
+
     def bugs_of(self, part: int) -> tuple[str, ...]:
         return tuple(bug.name for bug in known_bugs().values() if bug.part == part)
 
@@ -62,6 +69,11 @@ class StoredSignatures:
         if len(failing) > 1:
             return UNKNOWN
         return as_seen(failing[0])
+
+
+@cache
+def _compared_tests() -> dict[int, frozenset[str]]:
+    return {int(part): frozenset(tests) for part, tests in _content()["compared"].items()}
 
 
 def as_seen(stored: str | list[float]) -> Seen:

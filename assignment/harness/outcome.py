@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from .chain import chain, ended_early
 from .compare import Mismatch
+from .limit import RaisedInterrupt, TookTooLong
 from .points import Grading, grading_of
+from .remarks import said
+from .shown import SideBySide
 from .student import ImportFailure, NotStarted, not_started
 
 PASSED, FAILED, NOT_STARTED, WAITING = "passed", "failed", "not_started", "waiting"
-
-_NOT_THEIRS = ("test_", "conftest", "transformer")  # the innermost line a student can change
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,14 @@ class Outcome:
     Attributes:
         state: passed, failed, not_started (its own part's stub was reached) or waiting (a stub
             of another part was).
-        message: for a failure, what was found and expected; else which stub was reached.
+        message: for a failure, what was found and expected; of a test that passed, what is to be
+            said of it nevertheless; else which stub was reached.
         test: pytest's node id, as in "assignment/test_part3_rope.py::test_rope[public-float64]".
         where: of the message, the line that says where the answer is first wrong.
         needs: section and name of the stub that was reached, as in "3.2 apply_rope".
         import_failure: why a file of the student's could not be imported, where that failed it.
+        side_by_side: what was got and expected, where that is small.
+        printed: what the student's code printed, bounded; of a run at home only.
     """
 
     test: str
@@ -44,6 +47,8 @@ class Outcome:
     tolerance: float | None = None
     got: np.ndarray | None = None
     error_by_step: tuple[float, ...] = ()
+    side_by_side: SideBySide | None = None
+    printed: str = ""
 
     @property
     def points(self) -> float:
@@ -60,7 +65,7 @@ def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None
     if grading is None:
         return None
     if error is None:
-        return Outcome(item.nodeid, grading, PASSED)
+        return Outcome(item.nodeid, grading, PASSED, said())
     if isinstance(error, NotImplementedError):
         error = not_started(error)
     if isinstance(error, NotStarted):
@@ -79,6 +84,7 @@ def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None
             tolerance=error.tolerance,
             got=error.got,
             error_by_step=error.error_by_step,
+            side_by_side=error.side_by_side,
         )
     failure = getattr(error, "failure", None)
     return Outcome(
@@ -91,18 +97,13 @@ def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None
 
 
 def _describe(error: BaseException) -> str:
-    """An exception in the student's code: type, message and where."""
-    where = getattr(error, "student_where", None) or _innermost_student_line(error)
+    """An exception in the student's code: type, message and the lines that led to it."""
+    if isinstance(error, RaisedInterrupt) and error.__cause__ is not None:
+        error = error.__cause__
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return f"{text}\n{where}" if where else text
-
-
-def _innermost_student_line(error: BaseException) -> str:
-    """`kv_cache.py:31 in prefill: x = model.embed(token)`, from the traceback of a local run."""
-    frames = traceback.extract_tb(error.__traceback__)
-    homework = [f for f in frames if (Path(f.filename).parent / "transformer.py").exists()]
-    students = [f for f in homework if not Path(f.filename).name.startswith(_NOT_THEIRS)]
-    if not students:
-        return ""
-    frame = students[-1]
-    return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
+    if isinstance(error, TookTooLong):
+        text = str(error)
+    where = getattr(error, "student_where", None)
+    if where:
+        return f"{text}\n{where}"
+    return "\n".join([ended_early(error) or text, *chain(error)])

@@ -1,13 +1,15 @@
-"""Marks on the tests: which section they grade and what they are worth."""
+"""Marks on the tests: which section they grade, what they are worth, and beside what they pay."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import pytest
 
-from .words import spoken
+from .words import spoken, tr
+
+Names = str | tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -17,12 +19,16 @@ class Grading:
     Attributes:
         title: in English, as records keep it.
         variant: the parameters of a test that runs several times, as in "float32".
+        needs: names of tests that must all be right, in every variant, for this one to pay.
+        beside: names of tests of which one must be right, in any variant, for this one to pay.
     """
 
     section: str
     points: float
     title: str
     variant: str = ""
+    needs: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def part(self) -> int:
@@ -34,9 +40,16 @@ class Grading:
         return spoken(self.title) + (f" ({self.variant})" if self.variant else "")
 
 
-def graded(section: str, points: float) -> Callable:
-    """Mark a test as worth `points` for handout section `section`, as in graded("4.3", 2)."""
-    return pytest.mark.graded(section, points)
+def graded(section: str, points: float, *, needs: Names = (), beside: Names = ()) -> Callable:
+    """Mark a test as worth `points` for handout section `section`, as in graded("4.3", 2).
+
+    Args:
+        needs: tests without which this one says nothing, by the names of their functions: it pays
+            only where all of them are right.
+        beside: tests that compare with an oracle, where this one compares a submission with itself:
+            it pays only where at least one of them is right.
+    """
+    return pytest.mark.graded(section, points, needs=_as_tuple(needs), beside=_as_tuple(beside))
 
 
 def grading_of(item: pytest.Item) -> Grading | None:
@@ -47,7 +60,11 @@ def grading_of(item: pytest.Item) -> Grading | None:
     section, points = mark.args
     docstring = getattr(getattr(item, "obj", None), "__doc__", None) or item.name
     title = docstring.strip().splitlines()[0].rstrip(".")
-    return Grading(section, points, title, _variant(item))
+    return Grading(section, points, title, _variant(item), **mark.kwargs)
+
+
+def _as_tuple(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _variant(item: pytest.Item) -> str:
@@ -55,3 +72,83 @@ def _variant(item: pytest.Item) -> str:
     if not hasattr(item, "callspec"):
         return ""
     return ", ".join(str(value) for name, value in item.callspec.params.items() if name != "oracle")
+
+
+# --- points that hang on another test -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A test that ran, as far as the points of others hang on it.
+
+    Attributes:
+        test: an id that ends in the test's name, as pytest's.
+        with_trusted_parts: it passed, but only with trusted versions of the other parts.
+    """
+
+    test: str
+    grading: Grading
+    passed: bool
+    with_trusted_parts: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.test.rpartition("::")[2].partition("[")[0]
+
+
+def hanging(ran: Iterable[Ran]) -> dict[str, Ran]:
+    """Tests that pay nothing until another is right, by id, each with that other one.
+
+    These are tests that passed, and those on which others hang where they failed for the same
+    reason as one before them. A test that was not run has nothing hang on it: at home one runs
+    what one works on.
+    """
+    by_name: dict[str, list[Ran]] = {}
+    for one in ran:
+        by_name.setdefault(one.name, []).append(one)
+    needed = {name for several in by_name.values() for name in several[0].grading.needs}
+    found: dict[str, Ran] = {}
+    earlier: dict[str, list[Ran]] = {}
+    for name, several in by_name.items():
+        for one in several:
+            if one.passed or name in needed:
+                lacking = _first_lacking(one, by_name if one.passed else earlier)
+                found |= {one.test: lacking} if lacking is not None else {}
+        earlier[name] = several
+    return found
+
+
+def _first_lacking(test: Ran, by_name: dict[str, list[Ran]]) -> Ran | None:
+    for name in test.grading.needs:
+        failed = next((one for one in by_name.get(name, ()) if not one.passed), None)
+        if failed is not None and not _stood_in_for(test, failed, by_name):
+            return failed
+    others = [one for name in test.grading.beside for one in by_name.get(name, ())]
+    return others[0] if others and not any(one.passed for one in others) else None
+
+
+def _stood_in_for(test: Ran, needed: Ran, by_name: dict[str, list[Ran]]) -> bool:
+    """Whether a trusted version did what `needed` asks of another part.
+
+    It does for a part that is wrong. A part whose own tests are right, all but the needed one, is
+    not wrong but does without what is asked: there was nothing that a trusted version could mend.
+    """
+    if not test.with_trusted_parts or test.grading.part == needed.grading.part:
+        return False
+    hanging = (
+        one
+        for several in by_name.values()
+        for one in several
+        if one.grading.part == needed.grading.part and needed.name in one.grading.needs
+    )
+    return not any(one.passed for one in hanging)
+
+
+def until_right(needed: Ran) -> str:
+    """What is said of a test that hangs on another one."""
+    grading = needed.grading
+    return tr(
+        "0 points until {section} is right: {title}",
+        section=grading.section,
+        title=grading.spoken_title,
+    )

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
 from . import told
-from .diagnosis import Observation, diagnose, print_of
+from .at_home import AtHome
+from .diagnosis import (
+    NOT_COMPARED,
+    UNREACHED,
+    Diagnosis,
+    Observation,
+    Seen,
+    diagnose,
+    print_of,
+)
 from .known_bugs import StoredSignatures
-from .outcome import FAILED, NOT_STARTED, OUTCOME, PASSED, WAITING, Outcome
+from .outcome import FAILED, NOT_STARTED, PASSED, WAITING, Outcome
 from .parts import PART_BY_NUMBER
+from .points import Ran, hanging
 from .words import pad, spoken, tr, tr_n, width, wrap
 
 SHOWN_IN_FULL = 3
@@ -21,15 +32,16 @@ BAR_WIDTH = 12
 class Report:
     """Replaces pytest's dots and tracebacks, unless `-v` asks for those."""
 
-    def __init__(self, config: pytest.Config, package: str) -> None:
+    def __init__(self, config: pytest.Config, package: str, home: AtHome) -> None:
+        self._config = config
         self._terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._package = package
-        self._outcomes: list[Outcome] = []
+        self._home = home
         self._finished_part: int | None = None
-        self._begun = False
+        self._written: set[int] = set()
 
     @classmethod
-    def install(cls, config: pytest.Config, package: str) -> None:
+    def install(cls, config: pytest.Config, package: str, home: AtHome) -> None:
         """Take over the terminal of a student's run."""
         if config.option.verbose > 0 or config.option.collectonly:
             return
@@ -37,23 +49,26 @@ class Report:
             return
         config.option.verbose = -2
         config.option.tbstyle = "no"
-        config.option.reportchars = ""
-        config.option.no_summary = True
-        config.pluginmanager.register(cls(config, package), "homework-report")
+        terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
+        # Not option.no_summary: before pytest 9.2 that leaves out our own summary too.
+        terminal.reportchars = ""
+        terminal._show_progress_info = False  # pytest 8.1 and 8.2 would end the table with [100%]
+        config.pluginmanager.register(cls(config, package, home), "homework-report")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
         category = report.outcome if report.when == "call" or not report.passed else ""
         return category, "", ""
 
+    @property
+    def _outcomes(self) -> list[Outcome]:
+        return self._home.outcomes
+
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        outcome = item.stash.get(OUTCOME, None)
-        if outcome is None:
-            return
-        self._outcomes.append(outcome)
-        if nextitem is None or _part_of(nextitem) != outcome.grading.part:
-            self._finished_part = outcome.grading.part
+        part = _part_of(item)
+        if nextitem is None or _part_of(nextitem) != part:
+            self._finished_part = part
 
     def pytest_runtest_logfinish(self) -> None:
         """Write here, where pytest captures no output."""
@@ -63,25 +78,40 @@ class Report:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self) -> None:
-        if not self._outcomes:
+        if not self._outcomes and not self._home.n_left:
             self._line(tr("\nNo test was selected. Try: pytest assignment/ -k part4, or -k rope"))
             return
-        earned = sum(o.points for o in self._outcomes)
+        # Those of a run that was stopped, or that had several processes.
+        parts = dict.fromkeys(o.grading.part for o in self._outcomes)
+        if late := [part for part in parts if part not in self._written]:
+            for part in late:
+                self._write_part(part, whole=not self._home.n_left)
+            self._line("")
+        earned = self._earned(self._outcomes)
         total = sum(o.grading.points for o in self._outcomes)
         margin = " " * (width(tr("Part {part}", part=1)) + 2)
         line = f"{margin}{pad(tr('Total'), 33)}{earned:>{BAR_WIDTH + 6}g} / {total:g}"
         self._line(line, bold=True)
+        if self._home.n_left:
+            self._line(
+                tr(
+                    "\nStopped early: {n} tests have not run, and the table holds those that have",
+                    n=self._home.n_left,
+                )
+            )
         self._write_diagnoses()
         self._write_failures()
+        self._write_remarks()
         self._write_next_step()
 
-    def _write_part(self, number: int) -> None:
-        if not self._begun:
+    def _write_part(self, number: int, whole: bool = True) -> None:
+        """`whole`: all of its tests have run."""
+        if not self._written:
             title = tr("\nAttention and KV-cache decode ({package})\n", package=self._package)
             self._line(title, bold=True)
-        self._begun = True
+        self._written.add(number)
         outcomes = [o for o in self._outcomes if o.grading.part == number]
-        earned = sum(o.points for o in outcomes)
+        earned = self._earned(outcomes)
         total = sum(o.grading.points for o in outcomes)
         filled = int(BAR_WIDTH * earned / total) if total else 0
         bar = "█" * filled + "·" * (BAR_WIDTH - filled)
@@ -90,33 +120,61 @@ class Report:
         colour = {"green": True} if done else {"red": True} if failed else {"yellow": True}
         title = f"{tr('Part {part}', part=number)}  {spoken(PART_BY_NUMBER[number].title)}"
         title = pad(title, width(tr("Part {part}", part=1)) + 34)  # one column for parts 1 and 11
-        self._line(f"{title} {bar} {earned:>4g} / {total:<4g} {_state_of_part(outcomes)}", **colour)
+        state = self._state_of(outcomes, whole)
+        self._line(f"{title} {bar} {earned:>4g} / {total:<4g} {state}", **colour)
+
+    def _hanging(self) -> dict[str, Outcome]:
+        """Tests that pay nothing until another is right, by id, and that other one."""
+        by_id = {o.test: o for o in self._outcomes}
+        ended = [o for o in self._outcomes if o.state in (PASSED, FAILED)]
+        ran = [Ran(o.test, o.grading, o.state == PASSED) for o in ended]
+        return {test: by_id[needed.test] for test, needed in hanging(ran).items()}
+
+    def _earned(self, outcomes: list[Outcome]) -> float:
+        hanging_ = self._hanging()
+        return sum(o.points for o in outcomes if o.test not in hanging_)
+
+    def _state_of(self, outcomes: list[Outcome], whole: bool) -> str:
+        done = all(o.state == PASSED for o in outcomes)
+        state = tr("right so far") if done and not whole else _state_of_part(outcomes)
+        held = self._hanging()
+        waiting = [o for o in outcomes if o.state == PASSED and o.test in held]
+        if not waiting:
+            return state
+        return state + tr(
+            "; {points:g} points: 0 until {section} is right",
+            points=sum(o.points for o in waiting),
+            section=held[waiting[0].test].grading.section,
+        )
 
     def _write_diagnoses(self) -> None:
         """Which known bug computes the same, for each part that has wrong arrays."""
-        observations = [
-            Observation(
-                o.test.rpartition("/")[2],
-                o.grading.part,
-                PASSED if o.state == PASSED else print_of(o.got),
-            )
-            for o in self._outcomes
-            if o.state in (PASSED, FAILED) and "[public" in o.test
-        ]
-        findings = {found.part: found for found in diagnose(observations, StoredSignatures())}
-        wrong = {o.part for o in observations if isinstance(o.seen, tuple)}
-        for part in sorted(wrong)[:1] if not findings else sorted(findings):
-            if part not in findings:
-                self._line(f"\n{told.no_match(part)}")
-                continue
-            name = findings[part].alternatives[0][0]
-            self._line(f"\n{told.fact(findings[part])}", bold=True)
-            for line in wrap(told.explanation(name), 96):
-                self._line(f"    {line}")
-            self._line(tr("    hints: pytest assignment/ --hint {name}", name=name))
+        signatures = StoredSignatures()
+        observations = [_observation(outcome, signatures) for outcome in self._outcomes]
+        findings = diagnose(observations, signatures)
+        waiting = {finding.part for finding in findings if finding.mend_first}
+        wrong = {o.part for o in observations if isinstance(o.seen, tuple)} - waiting
+        if wrong and not any(not finding.mend_first for finding in findings):
+            self._line(f"\n{told.no_match(min(wrong))}")
+        for finding in findings:
+            if not finding.mend_first:
+                self._write_finding(finding)
+        for first in dict.fromkeys(f.mend_first for f in findings if f.mend_first):
+            parts = [finding.part for finding in findings if finding.mend_first == first]
+            self._line(f"\n{told.mend_first(parts, first)}", bold=True)
+
+    def _write_finding(self, finding: Diagnosis) -> None:
+        self._line(f"\n{told.fact(finding)}", bold=True)
+        if not finding.alternatives:
+            return
+        name = finding.alternatives[0][0]
+        for line in wrap(told.explanation(name), 96):
+            self._line(f"    {line}")
+        self._line(tr("    hints: pytest assignment/ --hint {name}", name=name))
 
     def _write_failures(self) -> None:
-        all_failures = [o for o in self._outcomes if o.state == FAILED]
+        held = self._hanging()
+        all_failures = [o for o in self._outcomes if o.state == FAILED and o.test not in held]
         failures = _distinct(all_failures)
         shown = _first_of_each_section(failures)[:SHOWN_IN_FULL]
         for outcome in shown:
@@ -124,8 +182,23 @@ class Report:
             self._line(f"✗ {outcome.grading.section}  {outcome.grading.spoken_title}", red=True)
             for line in outcome.message.splitlines()[:MAX_LINES_OF_A_FAILURE]:
                 self._line(f"    {line}")
-            test = outcome.test.partition("[")[0]
-            self._line(tr("    run it alone: pytest {test}", test=test))
+            waiting = [o for o in self._outcomes if held.get(o.test) is outcome]
+            if waiting:
+                n, points = len(waiting), sum(o.grading.points for o in waiting)
+                self._line(
+                    tr_n(
+                        n,
+                        "    until this is right, 1 more test pays nothing ({points:g} points)",
+                        "    until this is right, {n} more tests pay nothing ({points:g} points)",
+                        points=points,
+                    )
+                )
+            self._write_arrays(outcome)
+            if outcome.printed:
+                self._line(tr("    it printed:"))
+                for line in outcome.printed.splitlines():
+                    self._line(f"    | {line}")
+            self._line(tr("    run it alone: pytest {test}", test=self._from_here(outcome.test)))
         rest = [o for o in failures if o not in shown]
         if rest:
             self._line(tr("\nand {n} more, to look at after these:", n=len(rest)))
@@ -143,6 +216,35 @@ class Report:
                 )
             )
 
+    def _write_remarks(self) -> None:
+        """What is to be said of right code, each once."""
+        told: dict[str, Outcome] = {}
+        for outcome in self._outcomes:
+            if outcome.state == PASSED and outcome.message:
+                told.setdefault(outcome.message, outcome)
+        for words, outcome in told.items():
+            section, title = outcome.grading.section, outcome.grading.spoken_title
+            self._line(
+                tr("\nRight, with a remark: {section}  {title}", section=section, title=title)
+            )
+            for line in words.splitlines():
+                self._line(f"    {line}")
+
+    def _write_arrays(self, outcome: Outcome) -> None:
+        """Small arrays whole, wrong entries with a star and in red."""
+        for cells in outcome.side_by_side.lines() if outcome.side_by_side else []:
+            self._terminal.write("   ")
+            for cell in cells:
+                self._terminal.write(cell.text, red=cell.wrong)
+            self._line("")
+
+    def _from_here(self, test: str) -> str:
+        """A test's function by a path from where pytest was called."""
+        file, _, name = test.partition("[")[0].partition("::")
+        path = self._config.rootpath / file
+        here = self._config.invocation_params.dir
+        return f"{os.path.relpath(path, here) if path.drive == here.drive else path}::{name}"
+
     def _write_next_step(self) -> None:
         todo = next((o for o in self._outcomes if o.state == NOT_STARTED), None)
         if todo and not any(o.state == FAILED for o in self._outcomes):
@@ -157,6 +259,17 @@ class Report:
 
     def _line(self, text: str, **style: bool) -> None:
         self._terminal.write_line(text, **style)
+
+
+def _observation(outcome: Outcome, signatures: StoredSignatures) -> Observation:
+    test, part = outcome.test.rpartition("/")[2], outcome.grading.part
+    return Observation(test, part, _seen(outcome, test in signatures.tests_of(part)))
+
+
+def _seen(outcome: Outcome, is_compared: bool) -> Seen:
+    if outcome.state == FAILED:
+        return print_of(outcome.got) if is_compared else NOT_COMPARED
+    return PASSED if outcome.state == PASSED else UNREACHED
 
 
 def _state_of_part(outcomes: list[Outcome]) -> str:

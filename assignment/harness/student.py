@@ -6,10 +6,13 @@ behind a pipe in a sandbox when an instructor does.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import inspect
 import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -18,6 +21,7 @@ import numpy as np
 import pytest
 
 from .compare import Mismatch
+from .memory import Needed, traced
 from .parts import MODULE_OF, PARTS
 from .words import tr
 
@@ -104,6 +108,9 @@ class Backend(Protocol):
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
         """The function's result, and which of its arguments it changed."""
 
+    def measured(self, name: str, args: list[np.ndarray], room_mib: int) -> Needed:
+        """A call that may take so much memory beside its arguments, and what it took."""
+
 
 class Student:
     """`student.name(...)` calls the student's function of that name.
@@ -119,10 +126,8 @@ class Student:
             raise AttributeError(f"the homework has no function called {name}")
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            try:
+            with _stubs_told(name):
                 result, changed = self._backend.call(name, args, kwargs)
-            except NotImplementedError as error:
-                raise not_started(error, fallback=name) from None
             if changed:
                 raise Mismatch(
                     tr(
@@ -134,6 +139,19 @@ class Student:
             return result
 
         return call
+
+    def measured(self, name: str, args: list[np.ndarray], room_mib: int) -> Needed:
+        """A call and the memory it took; where the room did not suffice, it may have no result."""
+        with _stubs_told(name):
+            return self._backend.measured(name, args, room_mib)
+
+
+@contextlib.contextmanager
+def _stubs_told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except NotImplementedError as error:
+        raise not_started(error, fallback=name) from None
 
 
 def not_started(error: NotImplementedError, fallback: str = "") -> NotStarted:
@@ -160,24 +178,45 @@ def _raised_in(error: NotImplementedError) -> str:
     return step.tb_frame.f_code.co_qualname.partition(".")[0] if step is not None else ""
 
 
-class LocalBackend:
-    """Runs the functions of an importable package in this process."""
+class InProcess:
+    """What backends have in common whose functions run in this process."""
+
+    def _lookup(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def measured(self, name: str, args: list[np.ndarray], room_mib: int) -> Needed:
+        function = self._lookup(name)
+        return traced(lambda: function(*args))
+
+
+class LocalBackend(InProcess):
+    """Runs the functions of an importable package in this process.
+
+    Attributes:
+        around_call: entered around each call, as by a limit on its time.
+    """
 
     def __init__(self, package: str) -> None:
         self._package = package
         self._modules: dict[str, Any] = {}
+        self.around_call: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
-        function = self._lookup(name)
-        arrays = _arrays_in(function, args, kwargs)
-        before = [array.copy() for _, array in arrays]
-        result = function(*args, **kwargs)
+        with self.around_call():
+            function = self._lookup(name)
+            arrays = _arrays_in(function, args, kwargs)
+            before = [array.copy() for _, array in arrays]
+            result = function(*args, **kwargs)
         changed = []
         for (label, array), copied in zip(arrays, before, strict=True):
             if not np.array_equal(array, copied, equal_nan=array.dtype.kind == "f"):
                 changed.append(label)
                 array[...] = copied  # the tests after this one get what they expect
         return result, changed
+
+    def measured(self, name: str, args: list[np.ndarray], room_mib: int) -> Needed:
+        with self.around_call():
+            return super().measured(name, args, room_mib)
 
     def _lookup(self, name: str) -> Any:
         module = MODULE_OF[name]

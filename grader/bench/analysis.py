@@ -10,7 +10,7 @@ import numpy as np
 
 from assignment.harness.growth import Growth, growth_of
 from grader.bench.experiment import Measured
-from grader.bench.setting import Setting
+from grader.bench.setting import TINY, Setting
 from grader.grades.policy_file import Bench
 from reference_model.accounting import analytic_ops, total
 
@@ -59,7 +59,7 @@ class Analysis:
     generation_ours: float
     generation_to_ours: float
     ratio: float
-    points: float
+    points: float | None  # of a model too tiny for times to be worth any: None
     max_points: float
 
 
@@ -74,6 +74,7 @@ def analyse(measured: Measured, setting: Setting, bench: Bench) -> Analysis:
     )
     to_ours = median(_ratios(times.generation, ours.generation))
     ratio = ratio_that_counts(rows, to_ours, bench)
+    points = 0.0 if growth.recomputes else bench.points_for(ratio)
     return Analysis(
         rows,
         fit_growth([row.context for row in rows], [row.step for row in rows]),
@@ -82,7 +83,7 @@ def analyse(measured: Measured, setting: Setting, bench: Bench) -> Analysis:
         median(ours.generation),
         to_ours,
         ratio,
-        0.0 if growth.recomputes else bench.points_for(ratio),
+        None if setting.config == TINY else points,
         bench.points,
     )
 

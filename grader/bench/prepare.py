@@ -11,7 +11,9 @@ from grader.base.errors import GraderError, NothingToGrade
 from grader.base.places import SOLUTION
 from grader.bench.loop import ADAPTER
 from grader.bench.setting import Impl
-from grader.intake.submissions import PACKAGE, Course, Found, find_submissions, prepare
+from grader.intake.course import PACKAGE, Course
+from grader.intake.prepare import prepare
+from grader.intake.submissions import Found, find_submissions
 from reference_model import ModelConfig, init_llama
 
 HERE = Path(__file__).parent

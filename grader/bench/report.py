@@ -70,9 +70,13 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
         raise GraderError(f"{path} cannot be written: {problem.strerror}.") from None
 
 
-def print_refusal(console: Console, measured: Measured, max_points: float) -> None:
+def print_refusal(
+    console: Console, measured: Measured, setting: Setting, max_points: float
+) -> None:
     """Why there are no times."""
     say(console, tr("Not timed: {why}", why=measured.refused))
+    if setting.config == TINY:
+        return
     say(console, tr("Points: 0 of {most:g}.", most=max_points))
 
 
@@ -108,8 +112,7 @@ def print_analysis(console: Console, analysis: Analysis, setting: Setting, bench
         words = tr("The recompute hardly grew: whether the cache is used cannot be told here.")
         say(console, words)
     if growth.recomputes:
-        words = tr("A step's time grows like a recompute's: the cache is not used. No points.")
-        say(console, words)
+        say(console, tr("A step's time grows like a recompute's: the cache is not used."))
     say(
         console,
         tr(
@@ -121,6 +124,13 @@ def print_analysis(console: Console, analysis: Analysis, setting: Setting, bench
             ratio=analysis.generation_to_ours,
         ),
     )
+    if analysis.points is None:
+        words = tr(
+            "No points: with a model this tiny, that says that all works, not how fast it is, and "
+            "hardly whether the cache is used."
+        )
+        say(console, words)
+        return
     say(
         console,
         tr(
@@ -131,9 +141,6 @@ def print_analysis(console: Console, analysis: Analysis, setting: Setting, bench
             ratio=analysis.ratio,
         ),
     )
-    if setting.config == TINY:
-        words = tr("With a model this tiny, that says that all works, and not how fast it is.")
-        say(console, words)
 
 
 def _table(analysis: Analysis) -> Table:

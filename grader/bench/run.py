@@ -15,7 +15,7 @@ from grader.bench.loop import Loop
 from grader.bench.prepare import find_one, lay_out_solution, lay_out_submission, write_weights
 from grader.bench.setting import Setting
 from grader.bench.standstill import StillRunning
-from grader.intake.submissions import Course
+from grader.intake.course import Course
 from grader.running.slots import hold_slot
 from grader.sandbox import Sandbox, SandboxUnavailable, choose_sandbox
 from grader.sandbox.extras import Extras, driver_folders, equip, gpu_devices

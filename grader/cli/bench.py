@@ -67,7 +67,7 @@ def bench_command(
     say(console, report.title(done.student, setting, done.tier))
     analysis = None if measured.refused else analyse(measured, setting, bands)
     if analysis is None:
-        report.print_refusal(console, measured, bands.points)
+        report.print_refusal(console, measured, setting, bands.points)
     else:
         report.print_analysis(console, analysis, setting, bands)
     if out is not None:

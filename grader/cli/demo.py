@@ -28,7 +28,9 @@ from grader.grade_class import grade_class
 from grader.grades.policy_file import Policy
 from grader.grading.real_model import MAPPED_NAME
 from grader.grading.real_text import PROMPT, greedy
-from grader.intake.submissions import Course, find_submissions, prepare
+from grader.intake.course import Course
+from grader.intake.prepare import prepare
+from grader.intake.submissions import find_submissions
 from grader.reports.pages.site import build_report
 from grader.results.record import SubmissionResult, read_record
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox

@@ -25,7 +25,7 @@ from grader.cli.report import report
 from grader.cli.similar import similar
 from grader.cluster.shards import Shard
 from grader.grade_class import grade_class
-from grader.intake.submissions import student_id
+from grader.intake.ids import safe_id
 from grader.reports.class_table import print_result
 from grader.results.record import read_record
 
@@ -155,7 +155,7 @@ def show(
     """Show one student's result: points, failures with their messages, notes."""
     speak(lang)
     # The name becomes the id that names a file, so it cannot name one elsewhere.
-    name = student_id(student.removesuffix(".json"))
+    name = safe_id(student.removesuffix(".json"))
     result, refusal = read_record(out, name)
     if result is None:
         there = sorted(path.stem for path in out.glob("*.json")) if out.is_dir() else []

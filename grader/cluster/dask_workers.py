@@ -32,7 +32,8 @@ from pydantic import ValidationError
 from grader.base.errors import GraderError
 from grader.base.places import GRADER
 from grader.cluster.packing import pack, unpack
-from grader.intake.submissions import Course, Found
+from grader.intake.course import Course
+from grader.intake.submissions import Found
 from grader.results.disk import SCRATCH_PREFIX
 from grader.results.record import (
     MAX_RECORD_BYTES,

@@ -12,7 +12,8 @@ from pathlib import Path
 from grader.base.errors import NothingToGrade
 from grader.base.words import tr
 from grader.intake.archives import MIB, Contents, IntakeLimits
-from grader.intake.submissions import Found, read_submission
+from grader.intake.prepare import read_submission
+from grader.intake.submissions import Found
 
 
 def pack(found: Found, limits: IntakeLimits | None = None) -> Found:

@@ -17,8 +17,10 @@ from assignment.harness.cases import Cases
 from assignment.harness.compare import Mismatch
 from assignment.harness.diagnosis import (
     NO_ARRAY,
+    NOT_COMPARED,
     PASSED,
     UNKNOWN,
+    UNREACHED,
     Diagnosis,
     Observation,
     Seen,
@@ -29,9 +31,11 @@ from assignment.harness.diagnosis import (
 )
 from assignment.harness.known_bugs import StoredSignatures
 from assignment.harness.outcome import Outcome
+from assignment.harness.parts import PARTS
 from assignment.harness.points import grading_of
 from assignment.harness.student import Student
 from grader.known_bugs import Conflict, Variant, all_bugs, bug_named, make_variant, noting_calls
+from grader.results.record import TestResult
 
 # Tests whose arrays are compared: those on fixed cases, and no fixture beside.
 _FIXTURES = {"student", "oracle", "request"}
@@ -52,12 +56,13 @@ def is_comparable(item: pytest.Function) -> bool:
 
 def replay(item: pytest.Function, variant: Variant, case_sets: dict[str, Cases]) -> Seen:
     """What a collected test sees of a variant of the solution."""
-    parameters = dict(item.callspec.params)
-    oracle = plugin.Oracle(case_sets[str(parameters.pop("oracle"))])
+    arguments = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    if "oracle" in arguments:
+        arguments["oracle"] = plugin.Oracle(case_sets[str(arguments["oracle"])])
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            item.obj(student=Student(variant), oracle=oracle, **parameters)
+            item.obj(student=Student(variant), **arguments)
     except Mismatch as mismatch:
         return print_of(mismatch.got)
     except Exception:
@@ -88,6 +93,12 @@ class LiveSignatures:
 
     def bugs_of(self, part: int) -> tuple[str, ...]:
         return tuple(bug.name for bug in all_bugs() if bug.part == part)
+
+    def reaches(self, test: str) -> frozenset[int]:
+        return StoredSignatures().reaches(test)
+
+    def tests_of(self, part: int) -> frozenset[str]:
+        return StoredSignatures().tests_of(part)
 
     def seen(self, test: str, bugs: tuple[str, ...]) -> Seen:
         if self._stored is not None and len(bugs) == 1:
@@ -130,19 +141,47 @@ def observation_of(item: pytest.Function, outcome: Outcome) -> Observation:
     return Observation(test_name(item), outcome.grading.part, seen)
 
 
+def _not_compared(test: TestResult) -> Observation:
+    """What a test says of its part that draws its own examples, is hidden, or met a stub.
+
+    One that passed with trusted versions of other parts only was not reached in the student's own.
+    """
+    seen = NOT_COMPARED if test.state in ("failed", "out_of_time") else UNREACHED
+    if test.state == "passed" and not test.with_trusted_parts:
+        seen = PASSED
+    return Observation(test.id, test.part, seen)
+
+
 def diagnose_outcomes(
-    outcomes: Iterable[tuple[pytest.Function, Outcome]], case_sets: dict[str, Cases]
+    outcomes: Iterable[tuple[pytest.Function, Outcome]],
+    case_sets: dict[str, Cases],
+    results: Iterable[TestResult],
 ) -> list[Diagnosis]:
     """Findings for a whole run, from its tests on the public cases.
 
     Single bugs are looked up in the stored signatures; what is found is then computed here once
     more, for the error that is stated.
+
+    Args:
+        results: of all tests, those that passed with trusted versions of the other parts marked.
     """
+    results = list(results)
     pairs = [(item, outcome) for item, outcome in outcomes if is_comparable(item)]
     tried = [(i, o) for i, o in pairs if o.state in ("passed", "failed")]
     if all(outcome.state == "passed" for _, outcome in tried):
         return []
-    items = [item for item, _ in tried]
+    items = [item for item, _ in pairs]
     observations = [observation_of(item, outcome) for item, outcome in tried]
-    findings = diagnose(observations, LiveSignatures(items, case_sets, StoredSignatures()))
+    compared = {observation.test for observation in observations}
+    observations += [_not_compared(test) for test in results if test.id not in compared]
+    right_alone = {test.id for test in results if test.with_trusted_parts}
+    signatures = LiveSignatures(items, case_sets, StoredSignatures())
+    findings = diagnose(observations, signatures, right_alone)
     return with_exact_errors(findings, observations, LiveSignatures(items, case_sets))
+
+
+def reached_parts(item: pytest.Function, case_sets: dict[str, Cases]) -> list[int]:
+    """The parts whose functions run when a test runs on the solution."""
+    with noting_calls() as called:
+        replay(item, variant_with(()), case_sets)
+    return [p.number for p in PARTS if called & {f"{p.module}.{name}" for name in p.functions}]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.base.errors import GraderError
 from grader.grades.lateness import Late
-from grader.intake.submissions import student_id
+from grader.intake.ids import safe_id
 
 MAX_BYTES = 4 * 1024 * 1024
 DAY = timedelta(days=1)
@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 
 def student_key(name: str) -> str:
     """What two spellings of one student's id have in common."""
-    return student_id(name).casefold()
+    return safe_id(name).casefold()
 
 
 def read_file(path: Path, what: str, most: int = MAX_BYTES) -> bytes:

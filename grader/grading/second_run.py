@@ -3,24 +3,21 @@
 One mistake in part 1 fails tests of parts 2, 4, 5 and 6. Where a part lost points and another part
 is wrong or unfinished too, its lost tests run once more in a worker in which every function of the
 other parts is the solution's. The submission can read those functions there, so such a run tells
-nothing in the submission's own words: that a test is right, or an exception's type and line.
+nothing but that a test is right or not: an exception's type and line, which the submission
+chooses, could carry the source of what it reads, some bits a test.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
-import json
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 
 from assignment.harness.parts import GIVEN_FUNCTIONS, PART_BY_NUMBER, STUDENT_MODULES
 from grader.base.places import SOLUTION
-from grader.base.words import spoken, tr
+from grader.base.words import spoken
 from grader.results.record import TestResult
-from grader.sandbox.remote import SubmissionProblem, TrustedParts
+from grader.sandbox.remote import TrustedParts
 
 # Said in the run's language.
 RIGHT = "right with trusted versions of the other parts"
@@ -33,29 +30,27 @@ MAX_STRIKES = 2
 # a KVCache is a few lines of reshaping.
 NO_HELP: dict[int, tuple[str, ...]] = {4: ("mla",)}
 
-Errors = dict[str, BaseException]
-# (part, ids of the tests to run, seconds it may take) -> results, exceptions by test, seconds taken
-RunAgain = Callable[[int, set[str], float], tuple[list[TestResult], Errors, float]]
+# (part, ids of the tests to run, seconds it may take) -> results, seconds taken
+RunAgain = Callable[[int, set[str], float], tuple[list[TestResult], float]]
 
 
 def with_trusted_parts(
-    results: list[TestResult], run_again: RunAgain, submission: Path, seconds: float
+    results: list[TestResult], run_again: RunAgain, seconds: float
 ) -> list[TestResult]:
     """The better of two runs for each test: the student's own, and one with trusted other parts.
 
     Args:
         results: of the student's own run.
         run_again: runs tests of one part; the twin rule is already applied to its results.
-        submission: the prepared folder, to tell its own places from made-up ones.
         seconds: what all second runs together may take.
     """
     # Later parts first: once they are right by themselves, they are no reason to try earlier ones.
     for part in sorted(PART_BY_NUMBER, reverse=True):
         wanted = ids_to_repeat(results, part)
         if wanted and seconds > 0:
-            again, errors, spent = run_again(part, wanted, seconds)
+            again, spent = run_again(part, wanted, seconds)
             seconds -= spent
-            results = _better_of(results, again, errors, Places(submission))
+            results = _better_of(results, again)
     return results
 
 
@@ -78,21 +73,17 @@ def _is_its_own_fault(test: TestResult) -> bool:
     return test.state == "not_started" or is_no_python
 
 
-def _better_of(
-    results: list[TestResult], again: list[TestResult], errors: Errors, places: Places
-) -> list[TestResult]:
+def _better_of(results: list[TestResult], again: list[TestResult]) -> list[TestResult]:
     second = {test.id: test for test in again}
     return [
-        _better(test, second[test.id], errors.get(test.id), places)
+        _better(test, second[test.id])
         if test.id in second and test.points < test.max_points
         else test
         for test in results
     ]
 
 
-def _better(
-    own: TestResult, again: TestResult, error: BaseException | None, places: Places
-) -> TestResult:
+def _better(own: TestResult, again: TestResult) -> TestResult:
     """The student's own result, or its points from the second run; of that only the verdict."""
     if again.state == "passed":
         return own.model_copy(
@@ -107,51 +98,8 @@ def _better(
         )
     if again.state != "failed" or own.state != "failed":
         return own
-    also = spoken(WRONG) + _in_short(error, places)
-    message = "\n".join(filter(None, [own.message, also]))
+    message = "\n".join(filter(None, [own.message, spoken(WRONG)]))
     return own.model_copy(update={"message": message})
-
-
-def _in_short(error: BaseException | None, places: Places) -> str:
-    """` (ValueError, kv_cache.py:31)`: nothing in it is text of the submission's choosing."""
-    if isinstance(error, SubmissionProblem):
-        return tr(" (stopped)")
-    kind = type(error)
-    if getattr(builtins, kind.__name__, None) is not kind:
-        return ""
-    place = places.known(str(getattr(error, "student_where", "")))
-    return f" ({kind.__name__}{', ' if place else ''}{place})"
-
-
-class Places:
-    """The lines of a submission: a place that is named must exist, since a program can lie."""
-
-    def __init__(self, submission: Path) -> None:
-        self._lines: dict[str, int] = {}
-        for path in (submission / "assignment").rglob("*.py"):
-            self._note(path.name, path.read_bytes())
-        cells = submission / "assignment" / "notebook_cells.json"
-        if cells.exists():
-            for name, source in _named_cells(json.loads(cells.read_text("utf-8"))):
-                self._note(name, source.encode("utf-8", "replace"))
-
-    def _note(self, name: str, content: bytes) -> None:
-        self._lines[name] = max(self._lines.get(name, 0), content.count(b"\n") + 1)
-
-    def known(self, where: str) -> str:
-        """`kv_cache.py:31` or `cell 3, line 2` from what a worker said, or "" if there is none."""
-        found = re.match(r"(cell \d+(?: of part\d+)?|[^\s:/]+\.py)(:|, line )(\d{1,6}) in ", where)
-        if found is None or not 1 <= int(found[3]) <= self._lines.get(found[1], 0):
-            return ""
-        return f"{found[1]}{found[2]}{int(found[3])}"
-
-
-def _named_cells(content: list) -> Iterable[tuple[str, str]]:
-    """Cells as the worker names them: of one notebook, or of those of several parts."""
-    for entry in content if content and isinstance(content[0], dict) else [{"cells": content}]:
-        behind = f" of {entry['name']}" if "name" in entry else ""
-        for number, source in enumerate(entry["cells"], start=1):
-            yield f"cell {number}{behind}", source
 
 
 @cache

@@ -11,20 +11,40 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
+from assignment.harness.cases import Cases
 from assignment.harness.diagnosis import PASSED, SAME, Seen, Signatures, difference
 from assignment.harness.known_bugs import KNOWN_BUGS_FILE, as_seen
-from grader.diagnosis.lookup import LiveSignatures, is_comparable, test_name
+from assignment.harness.points import grading_of
+from grader.diagnosis.lookup import LiveSignatures, is_comparable, reached_parts, test_name
 from grader.grading.suite import collect_public
 from grader.known_bugs import Bug, all_bugs
 
 
-def signature_table(tests: Iterable[str], live: Signatures) -> dict:
-    """What each public test sees of each bug, passes left out, and what is said of the bugs."""
+def signature_table(
+    items: Iterable[pytest.Function], case_sets: dict[str, Cases], live: Signatures
+) -> dict:
+    """What each public test sees of each bug, passes left out, and what is said of the bugs.
+
+    Args:
+        items: all public tests; of those that are not compared it holds what they reach.
+    """
+    items = list(items)
+    compared: dict[str, list[str]] = {}
     signatures: dict[str, dict[str, Seen]] = {}
-    for test in tests:
+    for item in filter(is_comparable, items):
+        test = test_name(item)
+        if grading := grading_of(item):
+            compared.setdefault(str(grading.part), []).append(test)
         seen = {bug.name: live.seen(test, (bug.name,)) for bug in all_bugs()}
         signatures[test] = {name: s for name, s in seen.items() if s != PASSED}
-    return {"bugs": [_told(bug) for bug in all_bugs()], "signatures": signatures}
+    return {
+        "bugs": [_told(bug) for bug in all_bugs()],
+        "compared": compared,
+        "reached": {test_name(item): reached_parts(item, case_sets) for item in items},
+        "signatures": signatures,
+    }
 
 
 def _told(bug: Bug) -> dict:
@@ -37,7 +57,7 @@ def write_table(table: dict, path: Path = KNOWN_BUGS_FILE) -> None:
         test: {name: _rounded(seen) for name, seen in seen_of.items()}
         for test, seen_of in table["signatures"].items()
     }
-    content = {"bugs": table["bugs"], "signatures": rounded}
+    content = {**table, "signatures": rounded}
     path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
 
 
@@ -51,6 +71,8 @@ def stale(fresh: dict, path: Path = KNOWN_BUGS_FILE) -> list[str]:
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if json.loads(json.dumps(fresh["bugs"])) != stored.get("bugs"):
         return ["names and texts of the bugs"]
+    if (fresh["compared"], fresh["reached"]) != (stored["compared"], stored["reached"]):
+        return ["the tests, and the parts that they reach"]
     theirs, ours = stored["signatures"], fresh["signatures"]
     found = sorted(theirs.keys() ^ ours.keys())
     for test in sorted(theirs.keys() & ours.keys()):
@@ -65,8 +87,8 @@ def stale(fresh: dict, path: Path = KNOWN_BUGS_FILE) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Write the signatures of the public tests, or with --check only say whether they are stale."""
     items, case_sets = collect_public()
-    items = [item for item in items if is_comparable(item)]
-    table = signature_table(map(test_name, items), LiveSignatures(items, case_sets))
+    live = LiveSignatures(filter(is_comparable, items), case_sets)
+    table = signature_table(items, case_sets, live)
     if "--check" in arguments:
         if found := stale(table):
             n, first = len(found), ", ".join(found[:3])

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import hypothesis
+import numpy as np
 import platformdirs
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -26,9 +27,10 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from assignment.harness import draws, plugin, told
 from assignment.harness.cases import GOLDEN_FILE, Cases, load_cases
 from assignment.harness.exercises import ANSWERS_FILE
+from assignment.harness.memory import MIB, Needed
 from assignment.harness.outcome import FAILED, OUTCOME, Outcome
 from assignment.harness.parts import GIVEN_FILES
-from assignment.harness.points import grading_of
+from assignment.harness.points import Ran, grading_of, hanging, until_right
 from assignment.harness.student import Backend
 from grader.authoring import golden
 from grader.base.errors import GraderError
@@ -48,7 +50,7 @@ from grader.results.record import (
     Visibility,
 )
 from grader.sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
-from grader.sandbox.remote import BudgetExhausted, RemoteStudent
+from grader.sandbox.remote import BudgetExhausted, OutOfRoom, RemoteStudent
 
 from . import real_model, second_run
 
@@ -206,16 +208,16 @@ def run_suite(
         tests = second_run.with_trusted_parts(
             with_twin_rule(session.results),
             partial(_run_again, suite, sandbox, prepared, limits, slot),
-            prepared,
             limits.total_seconds - seconds_used,
         )
+        tests = with_needs(tests, session.items)
         return SuiteOutcome(
             tests,
             cast(SandboxKind, sandbox.kind),
             sandbox.tier,
             time.monotonic() - started,
             remote.output_tail(),
-            _diagnosed(session),
+            _diagnosed(session, tests),
             *texts,
         )
 
@@ -238,7 +240,7 @@ def _texts(suite: Suite, remote: RemoteStudent, results: list[TestResult]) -> tu
     return text.of(remote, model.config, params), text.expected
 
 
-def _diagnosed(session: GradingSession) -> tuple[DiagnosisRecord, ...]:
+def _diagnosed(session: GradingSession, results: list[TestResult]) -> tuple[DiagnosisRecord, ...]:
     """What the failures on the public cases equal."""
     outcomes = [
         (item, outcome)
@@ -251,9 +253,10 @@ def _diagnosed(session: GradingSession) -> tuple[DiagnosisRecord, ...]:
             bugs=found.alternatives,
             n_tests=found.n_tests,
             error=found.error,
+            mend_first=found.mend_first,
             fact=told.fact(found),
         )
-        for found in diagnose_outcomes(outcomes, {"public": load_cases()})
+        for found in diagnose_outcomes(outcomes, {"public": load_cases()}, results)
     )
 
 
@@ -276,8 +279,8 @@ def _run_again(
     part: int,
     wanted: set[str],
     seconds: float,
-) -> tuple[list[TestResult], second_run.Errors, float]:
-    """Some tests of one part with trusted versions of all others (see carry.RunAgain)."""
+) -> tuple[list[TestResult], float]:
+    """Some tests of one part with trusted versions of all others (see second_run.RunAgain)."""
     with RemoteStudent(
         sandbox,
         prepared,
@@ -289,7 +292,7 @@ def _run_again(
     ) as remote:
         session = TrustedSession(suite, RemoteBackend(remote), wanted)
         _run_to_end(session)
-        return with_twin_rule(session.results), session.errors, remote.seconds_used
+        return with_twin_rule(session.results), remote.seconds_used
 
 
 def with_twin_rule(results: list[TestResult]) -> list[TestResult]:
@@ -310,6 +313,30 @@ def _unless_twin_failed(result: TestResult, confirmed: set[TwinKey]) -> TestResu
         return result
     message = tr("right on the public case and wrong on a hidden one of the same kind")
     return result.model_copy(update={"state": "failed", "points": 0.0, "message": message})
+
+
+def with_needs(results: list[TestResult], items: list[pytest.Function]) -> list[TestResult]:
+    """A test earns its points only where the tests that it hangs on are right (see `graded`)."""
+    gradings = {test_name(item): grading for item in items if (grading := grading_of(item))}
+    ran = [
+        Ran(r.id, gradings[r.id], r.state == "passed", r.with_trusted_parts)
+        for r in results
+        if r.state in ("passed", "failed")
+    ]
+    held = hanging(ran)
+    return [
+        result.model_copy(
+            update={
+                "state": "waiting",
+                "points": 0.0,
+                "message": until_right(held[result.id]),
+                "with_trusted_parts": False,
+            }
+        )
+        if result.id in held
+        else result
+        for result in results
+    ]
 
 
 def collect(suite: Suite) -> list[TestResult]:
@@ -362,6 +389,13 @@ class RemoteBackend:
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
         result = getattr(self.remote, name)(*args, **kwargs)
         return result, self.remote.last_call_mutated
+
+    def measured(self, name: str, args: list[np.ndarray], room_mib: int) -> Needed:
+        try:
+            result = self.remote.call_within(name, args, room_mib * MIB)
+        except OutOfRoom:
+            return Needed(None, room_mib, at_least=True)
+        return Needed(result, 0.0, is_known=not self.remote.last_call_unlimited)
 
 
 class GradingSession:
@@ -440,12 +474,11 @@ class GradingSession:
 
 
 class TrustedSession(GradingSession):
-    """Runs the `wanted` tests only, and keeps what they raised."""
+    """Runs the `wanted` tests only."""
 
     def __init__(self, suite: Suite, backend: RemoteBackend, wanted: set[str]) -> None:
         super().__init__(suite, backend)
         self.wanted = wanted
-        self.errors: second_run.Errors = {}
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Importing and reading all test files takes as long as many a part's tests."""
@@ -455,14 +488,6 @@ class TrustedSession(GradingSession):
 
     def _wanted(self, item: pytest.Function) -> bool:
         return test_name(item) in self.wanted and super()._wanted(item)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Function, call: pytest.CallInfo
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        if call.excinfo is not None:
-            self.errors[test_name(item)] = call.excinfo.value
-        return (yield from super().pytest_runtest_makereport(item, call))
 
 
 OUT_OF_BUDGET = pytest.StashKey[bool]()

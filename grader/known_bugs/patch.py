@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -123,6 +124,7 @@ def _member(node: ast.AST, name: str, where: str) -> ast.FunctionDef | ast.Class
     return found[0]
 
 
+@lru_cache(maxsize=64)  # a search for pairs puts hundreds of changes into the same few texts
 def _parsed(source: str, what: str) -> ast.Module:
     try:
         return ast.parse(source)

@@ -16,13 +16,15 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from assignment.harness.parts import MODULE_OF, STUDENT_MODULES
+from assignment.harness.student import InProcess
 from grader.base.places import SOLUTION
 
 from .bug import Bug
 from .patch import Change, PatchProblem, patched_modules
 
 # Each after those that it imports from, so that it imports the wrong ones.
-_MODULES = ("transformer", "attention", "rope", "gqa", *STUDENT_MODULES)
+_GIVEN = "transformer"
+_MODULES = ("attention", "rope", "gqa", *STUDENT_MODULES)
 _FILE = "variant:"
 _numbers = itertools.count()
 
@@ -31,7 +33,7 @@ class Conflict(PatchProblem):
     """Bugs of which each alone fits the solution change the same place."""
 
 
-class Variant:
+class Variant(InProcess):
     """A backend for the tests (see assignment.harness.student.Backend), run in this process.
 
     Only trusted code runs here: the solution's, and the catalogue's.
@@ -41,7 +43,10 @@ class Variant:
         self._modules = modules
 
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
-        return getattr(self._modules[MODULE_OF[name]], name)(*args, **kwargs), []
+        return self._lookup(name)(*args, **kwargs), []
+
+    def _lookup(self, name: str) -> Any:
+        return getattr(self._modules[MODULE_OF[name]], name)
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,8 @@ def make_variant(bugs: Iterable[Bug]) -> Variant:
     sys.modules[package.__name__] = package
     modules = {}
     try:
+        sys.modules[f"{package.__name__}.{_GIVEN}"] = modules[_GIVEN] = _given()
+        loaded.append(f"{package.__name__}.{_GIVEN}")
         for name in dict.fromkeys(_MODULES):
             module = modules[name] = ModuleType(f"{package.__name__}.{name}")
             module.__package__ = package.__name__
@@ -119,6 +126,15 @@ def _texts_with(bugs: tuple[Bug, ...]) -> dict[str, str]:
         for bug in bugs:
             patched_modules(bug, SOLUTION)  # one that does not fit alone is told by its own name
         raise Conflict(str(problem)) from None
+
+
+@cache
+def _given() -> ModuleType:
+    """The given module, the same in all variants: no bug is in it, and it keeps nothing."""
+    module = ModuleType(f"_known_bugs_{_GIVEN}")
+    sys.modules[module.__name__] = module  # where dataclasses look up what annotations mean
+    exec(_right(_GIVEN), vars(module))
+    return module
 
 
 @cache

@@ -170,7 +170,7 @@ def print_result(result: SubmissionResult, console: Console, every_test: bool = 
         for diagnosis in result.diagnoses:
             say(console, fact(diagnosis), style="bold")
         for test in result.tests:
-            if every_test or test.state != "passed" or test.with_trusted_parts:
+            if every_test or test.state != "passed" or test.message:
                 _print_test(test, console)
     for note in result.notes:
         say(console, tr("note: {note}", note=in_words(note)), style="dim")
@@ -186,7 +186,9 @@ def fact(found: DiagnosisRecord) -> str:
     """
     if not all(name in known_bugs() for names in found.bugs for name in names):
         return found.fact
-    return told.fact(Diagnosis(found.part, found.bugs, found.n_tests, found.error))
+    return told.fact(
+        Diagnosis(found.part, found.bugs, found.n_tests, found.error, found.mend_first)
+    )
 
 
 def _print_part(part: PartPoints, console: Console) -> None:
@@ -212,9 +214,10 @@ def _print_test(test: TestResult, console: Console) -> None:
         first_line = test.own_message.strip().partition("\n")[0]
         own = tr("with the student's own: {message}", message=first_line)
         _print_lines(own, console, style="dim")
+    elif test.message:
+        _print_lines(test.message, console)
     if test.state == "passed":
         return
-    _print_lines(test.message, console)
     facts = []
     if test.first_bad_step is not None:
         facts.append(tr("first bad step {n}", n=test.first_bad_step))

@@ -154,13 +154,35 @@ def _in_place_of(name: str, others: Iterable[dict[str, float]], wanted: float) -
 
 def no_longer_handed_in(out: Path, students: Iterable[str]) -> str:
     """A sentence that names the records without a submission in this run, else ""."""
-    left = sorted({path.stem for path in out.glob("*.json")} - set(students))
+    students = set(students)
+    left = sorted({path.stem for path in out.glob("*.json")} - students)
     if not left:
         return ""
     verb = "result of a student is" if len(left) == 1 else "results of students are"
     return (
         f"No longer handed in, or not below the folders of this run: {len(left)} {verb} kept as "
-        f"before: {_names(left)}."
+        f"before: {_names(left)}.{_under_another_id(out, left, students)}"
+    )
+
+
+def _under_another_id(out: Path, left: Iterable[str], students: Iterable[str]) -> str:
+    """A sentence on the results that lie under an earlier id of work in this run, else ""."""
+    now: dict[str, list[str]] = {}
+    for student in sorted(students):
+        if score := read_score(record_path(out, student)):
+            now.setdefault(score.submission_hash, []).append(student)
+    same = []
+    for student in left:
+        score = read_score(record_path(out, student))
+        # Where several hold the same files, whose the result was cannot be told.
+        if score and len(others := now.get(score.submission_hash, [])) == 1:
+            same.append(f"{student} (now {others[0]})")
+    if not same:
+        return ""
+    return (
+        f" The same files are graded under another id in this run: {', '.join(same[:_SHOWN_NAMES])}"
+        f"{', …' if len(same) > _SHOWN_NAMES else ''}. Move the older records out of {out}/ if they"
+        " are the same students', or both are counted."
     )
 
 

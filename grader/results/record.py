@@ -142,13 +142,15 @@ class DiagnosisRecord(_Strict):
     """Which known bugs compute the same as the submission in one part.
 
     `bugs` has one set of names where the finding is certain, several where no test tells them
-    apart; `error` is the largest relative difference over `n_tests` arrays.
+    apart; `error` is the largest relative difference over `n_tests` arrays. It has none where the
+    wrong values may come from the parts `mend_first`, whose failures no known bug explains.
     """
 
     part: int
     bugs: tuple[tuple[Name, ...], ...]
     n_tests: int
     error: float
+    mend_first: tuple[int, ...] = ()
     fact: Message
 
 

@@ -17,7 +17,9 @@ from typing import Generic
 from grader.base.errors import GraderError, NothingToGrade, SandboxUnavailable
 from grader.base.notes import Note, note
 from grader.base.words import speak, tr
-from grader.intake.submissions import Course, Found, prepare, reason_hash
+from grader.intake.course import Course
+from grader.intake.prepare import prepare, reason_hash
+from grader.intake.submissions import Found
 from grader.results.record import SETTLED, SubmissionResult, make_result, read_record
 from grader.running.protocols import Backend, SuiteT
 from grader.running.slots import hold_slot

@@ -23,12 +23,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from grader.base.places import ROOT
-from grader.base.words import spoken, tr
+from grader.base.words import tr
 from grader.intake.submissions import Found
 from grader.results.disk import SCRATCH_PREFIX, require_space
 from grader.results.history import replace_record
 from grader.results.record import SubmissionResult
-from grader.results.summary import Summary
+from grader.results.summary import Summary, summarise
 from grader.running.child import KEPT, LOG, NEW, Grading, error_result, run_child, tail_of
 
 PRELOAD = (
@@ -39,6 +39,7 @@ PRELOAD = (
     "grader.running.pool",
     "grader.cli.main",
 )
+HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # On a cluster's worker several threads grade; multiprocessing's own books are for one.
 _BOOKS = threading.RLock()
 
@@ -148,13 +149,29 @@ def _start(context: Any, found: Found, grading: Grading, slot: int, scratch: Pat
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C and termination back until the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    """Hold Ctrl-C and termination back until the end of the block.
+
+    A mask holds a signal off this thread, and off those that begin in the block. Another thread,
+    as one of numpy's, takes it all the same, and Python then runs the handler here: so handlers
+    only note what came, and it is raised again at the end.
+    """
+    noted: dict[int, None] = {}
+    with contextlib.ExitStack() as after:
+        after.callback(_raise_again, noted)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+        after.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
+        # Handlers run in the main thread alone, and can be changed there alone.
+        if threading.current_thread() is threading.main_thread():
+            for number in HELD_BACK:
+                if (handler := signal.getsignal(number)) is not None:
+                    signal.signal(number, lambda number, frame: noted.update({number: None}))
+                    after.callback(signal.signal, number, handler)
         yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _raise_again(signals: dict[int, None]) -> None:
+    for number in signals:
+        signal.raise_signal(number)
 
 
 def _wait(running: dict[int, _Running], deadline_s: float) -> list[int]:
@@ -233,40 +250,3 @@ def _how_it_ended(exitcode: int | None) -> str:
         name = f"signal {-exitcode}"
     hint = tr("; the machine may be short of memory") if -exitcode == signal.SIGKILL else ""
     return tr("was killed by {name}", name=name) + hint
-
-
-def summarise(result: SubmissionResult, kept: bool = False) -> Summary:
-    """The few numbers and words of a result that the class table needs."""
-    return Summary(
-        student=result.student,
-        state=result.state,
-        kept=kept,
-        parts=tuple(
-            (row.part, row.public + row.hidden, row.public_max + row.hidden_max)
-            for row in result.parts
-        ),
-        public=sum(row.public for row in result.parts),
-        hidden=sum(row.hidden for row in result.parts),
-        total=result.total,
-        max_total=result.max_total,
-        problem=_first_problem(result)[:160],
-    )
-
-
-def _first_problem(result: SubmissionResult) -> str:
-    if result.state in ("missing", "error"):
-        return result.reason
-    failing = [test for test in result.tests if test.state != "passed"]
-    if result.diagnoses:
-        return result.diagnoses[0].fact
-    # What the student did wrong says more than what was never begun.
-    failing.sort(key=lambda test: test.state in ("not_started", "waiting"))
-    if not failing:
-        return ""
-    first = failing[0]
-    lines = first.message.strip().splitlines()
-    if lines and first.state in ("not_started", "waiting"):
-        return lines[0]  # the stub that was reached names its own section
-    # Where it goes wrong says more than that shape and dtype are right.
-    words = first.where or next(iter(lines), spoken(first.state.replace("_", " ")))
-    return f"{first.section} {words}"

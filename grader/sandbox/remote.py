@@ -25,6 +25,7 @@ from grader.sandbox.wire import UnsupportedArray
 __all__ = [
     "BudgetExhausted",
     "Limits",
+    "OutOfRoom",
     "OutputTooLarge",
     "ProtocolViolation",
     "RemoteObject",
@@ -79,6 +80,10 @@ class OutputTooLarge(SubmissionProblem):
 
 class BudgetExhausted(SubmissionProblem):
     """The submission has used the time it was given for all its calls together."""
+
+
+class OutOfRoom(Exception):
+    """A call needed more memory than it was given room for."""
 
 
 class StudentException(Exception):
@@ -318,6 +323,7 @@ class RemoteStudent:
         self._allowed = self._limits.total_seconds
         self._free: list[int] = []
         self.last_call_mutated: list[str] = []
+        self.last_call_unlimited = False
         self.tier: str = sandbox.tier
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -330,6 +336,16 @@ class RemoteStudent:
         if name not in self._mapped:
             raise KeyError(f'no file is mapped as "{name}"; there are: {sorted(self._mapped)}')
         return Mapped(name)
+
+    def call_within(self, name: str, args: list, room: int) -> Any:
+        """A call while which the worker's address space may grow by `room` bytes.
+
+        `last_call_unlimited` says whether no such limit could be set.
+
+        Raises:
+            OutOfRoom: that was not enough.
+        """
+        return self._ask(name, {"op": "call", "name": name, "room": room}, tuple(args), {})
 
     def begin_test(self, nodeid: str, share: float = 1.0) -> None:
         """Forget the problem of the test before; the next call starts a worker if none is left.
@@ -502,7 +518,10 @@ class RemoteStudent:
             raise wire.WireError("a reply was expected")
         if "ok" in reply:
             self.last_call_mutated = _texts(reply.get("changed", []))
+            self.last_call_unlimited = reply.get("unlimited") is True
             return wire.Unpacker(numbers, self._unpack).value(reply["ok"])
+        if reply.get("no_room") is True:
+            raise OutOfRoom
         if op == "get" and reply.get("method") is True:
             return IS_METHOD
         if type(reply.get("too_large")) is int:

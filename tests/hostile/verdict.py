@@ -1,5 +1,6 @@
 """Compares the record of a submission with what the corpus says of it."""
 
+from grader.base.notes import in_words
 from grader.results.record import SubmissionResult, TestResult
 
 from .attack import Attack
@@ -28,7 +29,8 @@ def told_by(result: SubmissionResult) -> str:
     """Every text of a record that a submission can influence."""
     tests = [text for test in result.tests for text in (test.message, test.own_message)]
     facts = [diagnosis.fact for diagnosis in result.diagnoses]
-    return "\n".join([result.reason, *tests, *facts, *result.notes, result.output_tail])
+    notes = [in_words(note) for note in result.notes]
+    return "\n".join([result.reason, *tests, *facts, *notes, result.output_tail])
 
 
 def _points(attack: Attack, result: SubmissionResult) -> list[str]:

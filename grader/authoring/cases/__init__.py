@@ -11,7 +11,7 @@ from typing import Any
 
 from assignment.harness.cases import load_cases
 
-from . import accounts, decode, functions, hidden, latent, lengths, words
+from . import accounts, decode, filled, functions, hidden, latent, lengths, words
 from .draw import Draw
 
 Fields = dict[str, Any]
@@ -21,6 +21,7 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     **decode.BUILDERS,
     **latent.BUILDERS,
     **lengths.BUILDERS,
+    **filled.BUILDERS,
     **accounts.BUILDERS,
     **words.BUILDERS,
 }

@@ -54,8 +54,8 @@ def absorb(draw: Draw) -> Fields:
     return {"q_nope": q_nope, "w_uk": w_uk, "expected": np.stack(heads, axis=1)}
 
 
-def decode(draw: Draw, dtype: type, query_latent_dim: int | None) -> Fields:
-    config = {
+def latent_config(draw: Draw, query_latent_dim: int | None) -> dict[str, Any]:
+    return {
         "name": "tiny latent",
         "n_layers": 3,
         "d_model": draw.between(19, 23),
@@ -72,6 +72,10 @@ def decode(draw: Draw, dtype: type, query_latent_dim: int | None) -> Fields:
         "latent_norm_eps": 1e-6,
         "tied": False,
     }
+
+
+def decode(draw: Draw, dtype: type, query_latent_dim: int | None) -> Fields:
+    config = latent_config(draw, query_latent_dim)
     params = reference.init_mla(config, draw.seed(), dtype)
     return {"config": config, "params": params} | teacher_forced(draw, config, params, dtype)
 

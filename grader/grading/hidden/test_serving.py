@@ -17,14 +17,16 @@ from grader.base.words import tr
 
 CACHE_AXES = ("batch", "kv head", "position", "feature")
 
+USED = ("test_decode_uses_the_cache", "test_decode_reads_the_cache")
 
-@graded("4.3", 3)
+
+@graded("4.3", 3, needs=USED)
 def test_long_decode(student, oracle):
     """Decode of several rows up to some seventy positions."""
     check_decode(student, oracle("long/mha"))
 
 
-@graded("5.1", 3)
+@graded("5.1", 3, needs=(*USED, "test_grouped_decode_reads_the_cache"))
 def test_long_grouped_decode(student, oracle):
     """The same of a model with G < H, and of one row up to hundreds of positions."""
     check_grouped_decode(student, oracle("long/gqa"))
@@ -70,7 +72,7 @@ def test_rollback(student, oracle):
     check_trace(got, case.decode_logits, tr("the logits after a rollback"))
 
 
-@graded("4.4", 2)
+@graded("4.4", 2, needs="test_generate_works_by_steps")
 def test_long_generation(student, oracle):
     """Some three hundred tokens; and the same room when the text ends after a few."""
     case = oracle("long/generation")

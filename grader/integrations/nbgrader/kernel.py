@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
@@ -20,6 +20,7 @@ from assignment.harness import notebook
 from assignment.harness.cases import Case
 from assignment.harness.notebook import CheckFailed
 from assignment.harness.parts import PART_BY_NUMBER, PARTS, STUDENT_MODULES
+from assignment.harness.points import Grading, Ran, until_right
 from assignment.harness.student import NotStarted
 from grader.authoring import cases as builders
 from grader.authoring.cases import hidden
@@ -37,7 +38,7 @@ def check(test: str, variant: str = "") -> None:
     """Run a test on its public case, then on its hidden one.
 
     A test that fails runs again with the solution's functions for all other parts, and counts if
-    it passes then.
+    it passes then. One that passes counts only where the tests that it hangs on are right.
 
     Raises:
         CheckFailed: what is wrong on the public case, or that a hidden one fails.
@@ -48,12 +49,49 @@ def check(test: str, variant: str = "") -> None:
     with notebook.quiet():
         problem = _problem(test, variant, state.namespace)
         if problem is None:
-            return
+            problem = _hangs_on(test, state)
+            if problem is None:
+                return
+            raise problem
         with trusted_others(state):
             if _problem(test, variant, state.namespace) is None:
                 print(tr("right with trusted versions of the other parts"))
                 return
     raise problem
+
+
+def _hangs_on(test: str, state: notebook.Opened) -> Exception | None:
+    """What keeps a test that passed from paying; see assignment.harness.points.hanging."""
+    (mark,) = (m for m in _find(test)[0].pytestmark if m.name == "graded")
+    wrong = [name for name in mark.kwargs["needs"] if not all(_verdicts(name, state))]
+    beside = mark.kwargs["beside"]
+    if not wrong and beside and not any(v for name in beside for v in _verdicts(name, state)):
+        wrong = [beside[0]]
+    return CheckFailed(until_right(_as_ran(wrong[0]))) if wrong else None
+
+
+def _verdicts(test: str, state: notebook.Opened) -> list[bool]:
+    """Whether each variant of a test is right, by itself or with trusted versions of other parts.
+
+    With trusted parts only where it is of the part of this notebook: another part's test is about
+    functions that are the student's there.
+    """
+    function = _find(test)[0]
+    found = []
+    for variant in notebook.variants(function):
+        right = _problem(test, variant, state.namespace) is None
+        if not right and _as_ran(test).grading.part == state.part:
+            with trusted_others(state):
+                right = _problem(test, variant, state.namespace) is None
+        found.append(right)
+    return found
+
+
+def _as_ran(test: str) -> Ran:
+    function = _find(test)[0]
+    (mark,) = (m for m in function.pytestmark if m.name == "graded")
+    title = str(function.__doc__).strip().splitlines()[0].rstrip(".")
+    return Ran(f"::{test}", Grading(mark.args[0], mark.args[1], title, **mark.kwargs), passed=False)
 
 
 def _problem(test: str, variant: str, namespace: dict) -> Exception | None:
@@ -141,7 +179,7 @@ def _seed() -> int:
     return derive_seed(load_secret().key, SUITE_VERSION, "cases")
 
 
-def _find(test: str) -> tuple[Callable, bool]:
+def _find(test: str) -> tuple[Any, bool]:
     try:
         return notebook.find_test(test), False
     except LookupError:

@@ -14,8 +14,8 @@ from typing import Any
 
 from assignment.harness.parts import GIVEN_FILES, PARTS, STUDENT_MODULES
 from grader.base.errors import GraderError, NothingToGrade
+from grader.intake.ids import student_id
 from grader.intake.notebook import PART_NOTEBOOK, code_cells
-from grader.intake.submissions import student_id
 
 from .cells import notebook_name
 from .gradebook import NbgraderCourse

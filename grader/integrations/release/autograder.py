@@ -30,7 +30,9 @@ from grader.base.terminal import plain
 from grader.base.words import LANGUAGES, language, speak
 from grader.grades.lateness import Late
 from grader.grades.policy import Policy, score
-from grader.intake.submissions import Course, Found, find_submissions, student_id
+from grader.intake.course import Course
+from grader.intake.ids import student_id
+from grader.intake.submissions import Found, find_submissions
 from grader.integrations.export.gradescope import results_json
 from grader.integrations.release.gradescope import POLICY, SECRET, SETTINGS
 from grader.results.record import SubmissionResult, read_record, write_atomically

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from assignment.harness.parts import PARTS, STUDENT_MODULES, Part
 from assignment.harness.words import Text
 from grader.base.words import language, spoken, tr
-from grader.intake.submissions import PACKAGE
+from grader.intake.course import PACKAGE
 from grader.integrations.nbgrader.handout import PartText, part_texts
 
 NAME = "homework.ipynb"

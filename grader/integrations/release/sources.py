@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.authoring import skeleton
 from grader.base.errors import GraderError
-from grader.intake.submissions import Course
+from grader.intake.course import Course
 
 PACKAGE = "assignment"
 # Beside the generated stubs and given files.

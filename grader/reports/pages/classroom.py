@@ -118,7 +118,7 @@ class Classroom:
         """One student: the record that counts and its score."""
         for test in record.tests:
             self._tests.setdefault(test.id, test)
-        for found in record.diagnoses:
+        for found in _named(record):
             self._part_of_bug.setdefault(_bug_name(found), found.part)
         self._cells[score.student] = {test.id: _cell(test) for test in record.tests}
         self._suites[record.suite_version] += 1
@@ -297,11 +297,15 @@ def _row(record: SubmissionResult, score: Score) -> Row:
         score.max_points,
         parts,
         tuple(without_paths(note) for note in score.notes),
-        tuple(dict.fromkeys(_bug_name(found) for found in record.diagnoses)),
+        tuple(dict.fromkeys(_bug_name(found) for found in _named(record))),
         without_paths(record.reason),
         record.seconds,
         score.days_late,
     )
+
+
+def _named(record: SubmissionResult) -> list[DiagnosisRecord]:
+    return [found for found in record.diagnoses if found.bugs]
 
 
 def _bug_name(found: DiagnosisRecord) -> str:

@@ -108,6 +108,7 @@ def student_page(record: SubmissionResult, score: Score, policy: Policy) -> str:
         rows=rows,
         feedback=_feedback(record, seen, rows) if record.state != "missing" else (),
         kept=_kept(seen, score) if has_grade else (),
+        remarks=_remarks(seen) if has_grade else (),
         tests=_test_rows(seen, score) if has_grade else (),
         shows_hidden=policy.visibility.hidden != "nothing",
         text=model_text(record) if has_grade else None,
@@ -245,6 +246,19 @@ def _unfinished(tests: Sequence[TestResult]) -> str:
     if left := len(waiting) - len(shown):
         shown.append(tr("{n} more", n=left))
     return excerpt(tr("; ").join(shown))
+
+
+def _remarks(seen: Iterable[TestResult]) -> tuple[str, ...]:
+    """What is to be said of public tests that passed, each once."""
+    told = {
+        excerpt(test.message): f"{test.section} {spoken_title(test.title)}"
+        for test in seen
+        if test.state == "passed"
+        and test.message
+        and test.visibility == "public"
+        and not test.with_trusted_parts
+    }
+    return tuple(f"{title}: {words}" for words, title in told.items())
 
 
 def _kept(seen: Iterable[TestResult], score: Score) -> tuple[TestRow, ...]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from grader.base.errors import GraderError
 from grader.base.words import tr
-from grader.intake.submissions import Course, find_submissions
+from grader.intake.course import Course
+from grader.intake.submissions import find_submissions
 from grader.reports.similar.fingerprints import (
     Fingerprints,
     TooSlow,

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from grader.base.errors import NothingToGrade
 from grader.base.words import tr
+from grader.intake.course import PACKAGE, Course
 from grader.intake.notebook import CELLS_FILE
-from grader.intake.submissions import PACKAGE, Course, Found, prepare
+from grader.intake.prepare import prepare
+from grader.intake.submissions import Found
 
 MAX_CHARS = 200_000  # of one submission; a solution of all parts has about 25,000
 

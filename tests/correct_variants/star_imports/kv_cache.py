@@ -55,10 +55,9 @@ def decode_step(model: Transformer, token, cache):
     for layer in range(config.n_layers):
         q, k, v = model.project_qkv(layer, x)
         k, v = cache.append(layer, apply_rope(k, position, config.rope_theta), v)
-        q = apply_rope(q, position, config.rope_theta)[:, :, 0]
-        k, v = (np.repeat(a, config.n_heads // config.n_kv_heads, axis=1) for a in (k, v))
-        weights = softmax(np.einsum("bhd,bhsd->bhs", q, k) / math.sqrt(config.head_dim))
-        heads = np.einsum("bhs,bhsd->bhd", weights, v)[:, :, None]
+        q = apply_rope(q, position, config.rope_theta).reshape(*k.shape[:2], -1, config.head_dim)
+        weights = softmax(np.einsum("bgrd,bgsd->bgrs", q, k) / math.sqrt(config.head_dim))
+        heads = np.einsum("bgrs,bgsd->bgrd", weights, v).reshape(batch, -1, 1, config.head_dim)
         x = model.add_mlp(layer, model.add_attention(layer, x, heads))
     return model.logits(x[:, 0])
 

@@ -46,7 +46,7 @@ class Reported:
 
     @pytest.hookimpl(trylast=True)  # after the terminal reporter, which the report replaces
     def pytest_configure(self, config):
-        Report.install(config, "notebook")
+        Report.install(config, "notebook", plugin.install_at_home(config))
 
 
 def run(namespace, *words):

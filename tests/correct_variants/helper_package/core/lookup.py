@@ -15,5 +15,6 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def attend(q, k, v, mask=None):
-    scores = (q[..., :, None, :] * k[..., None, :, :]).sum(axis=-1) / math.sqrt(q.shape[-1])
+    of_each = [(k @ query[..., None])[..., 0] for query in np.moveaxis(q, -2, 0)]
+    scores = np.stack(of_each, axis=-2) / math.sqrt(q.shape[-1])
     return softmax(hide(scores, mask)) @ v

@@ -1,0 +1,334 @@
+"""Prepares a submission for the sandbox: takes what counts, as plain bytes.
+
+The shallowest folder that holds a student module, `assignment/` preferred, gives student modules
+and helper modules (subpackages too). Tests, given files and everything but Python files stay
+behind; given files and missing modules come from the trusted package. Without any module, the
+notebook is taken, or the notebooks of all parts. Nothing of a submission is imported, compiled or
+executed here.
+"""
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from assignment.harness.parts import PARTS
+from grader.base.errors import GraderError, NothingToGrade
+from grader.base.notes import Note, in_words, note
+from grader.base.words import tr
+from grader.intake.archives import (
+    MIB,
+    Contents,
+    IntakeLimits,
+    is_skipped,
+    is_wanted,
+    note_unread,
+    read_archive,
+)
+from grader.intake.course import PACKAGE, Course
+from grader.intake.ids import module_name
+from grader.intake.near_names import first_few, near_misses, told
+from grader.intake.notebook import (
+    CELLS_FILE,
+    PART_NOTEBOOK,
+    cells_file,
+    code_cells,
+    part_cells_file,
+)
+from grader.intake.submissions import MAX_DEPTH, Found
+
+# With the given files and the stubs, less than a sandbox carries.
+MAX_MODULES = 150
+MAX_TAKEN_BYTES = 16 * MIB
+MAX_FOLDERS = 20  # above a helper module
+# Folders and files of the homework itself that tend to be handed in along with the work.
+_NOT_HELPERS = frozenset({"harness", "golden", "tests", "test", PACKAGE})
+_TEST_FILE = re.compile(r"(test_.*|.*_test|conftest|setup)\.py")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was taken of a submission, laid out for the sandbox."""
+
+    folder: Path
+    submission_hash: str
+    taken: tuple[str, ...]
+    from_stubs: tuple[str, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def prepare(
+    found: Found, destination: Path, course: Course, limits: IntakeLimits | None = None
+) -> Prepared:
+    """Lay a submission out in the new folder `destination` as a package `assignment/`.
+
+    Raises NothingToGrade when the submission is broken or holds nothing gradable, GraderError
+    when the trusted package is incomplete.
+    """
+    contents = read_submission(found, limits or IntakeLimits())
+    notes = list(contents.notes)
+    if (root := _choose_root(contents.files, course, notes)) is not None:
+        taken = _modules_of(root, contents.files, course, notes)
+    else:
+        near = near_misses([*contents.files, *contents.unread], course.module_files)
+        taken = _notebook_of(contents.files, course, notes, near)
+    _refuse_too_much(taken)
+    from_stubs = tuple(sorted(course.module_files - taken.keys()))
+    if root is not None:
+        notes += near_misses([*contents.files, *contents.unread], from_stubs)
+    _lay_out(destination, taken, from_stubs, course)
+    names = tuple(sorted(taken))
+    return Prepared(destination, _hash(taken), names, from_stubs, (*found.notes, *notes))
+
+
+def _refuse_too_much(taken: dict[str, bytes]) -> None:
+    """NothingToGrade when a sandbox would not carry what was taken (see grader.sandbox)."""
+    if len(taken) > MAX_MODULES:
+        raise NothingToGrade(
+            tr(
+                "It holds {n} modules and helper modules; at most {most} are graded.",
+                n=len(taken),
+                most=MAX_MODULES,
+            )
+        )
+    if sum(map(len, taken.values())) > MAX_TAKEN_BYTES:
+        raise NothingToGrade(
+            tr(
+                "Its code is larger than {n} MiB together, the most that is graded.",
+                n=MAX_TAKEN_BYTES // MIB,
+            )
+        )
+
+
+def reason_hash(reason: str) -> str:
+    """Stands for the submission's hash where nothing could be taken."""
+    return hashlib.sha256(b"nothing to grade: " + reason.encode("utf-8", "replace")).hexdigest()
+
+
+def read_submission(found: Found, limits: IntakeLimits) -> Contents:
+    """The Python files and notebooks of a submission; NothingToGrade beyond a limit."""
+    if found.kind == "nothing":
+        raise NothingToGrade(found.reason)
+    if found.contents is not None:
+        return found.contents
+    if found.kind == "folder":
+        try:
+            return _read_folder(found.sources[0], limits)
+        except RecursionError:
+            raise NothingToGrade(
+                tr("Its folders lie too deep in one another to be read.")
+            ) from None
+    if found.kind == "archive":
+        return read_archive(found.sources[0], limits)
+    contents = Contents(limits)
+    for path in found.sources:
+        name = module_name(path.name) if found.kind == "modules" else path.name
+        _take_file(contents, name, path)
+    return contents
+
+
+def _read_folder(folder: Path, limits: IntakeLimits) -> Contents:
+    contents = Contents(limits)
+
+    def unreadable(problem: OSError) -> None:
+        name = Path(problem.filename).name
+        contents.notes.append(note("unreadable_folder", folder=name, problem=problem.strerror))
+
+    for parent, folders, files in os.walk(folder, onerror=unreadable, followlinks=False):
+        folders.sort()
+        inside = Path(parent).relative_to(folder)
+        for name in list(folders):
+            link = (Path(parent) / name).is_symlink()
+            if link and not is_skipped(name):
+                contents.notes.append(note("link", file=inside / name))
+            if link or is_skipped(name):
+                folders.remove(name)
+        for name in sorted(files):
+            contents.count_entry()
+            if is_skipped(name):
+                continue
+            note_unread(contents, str(inside / name))
+            if is_wanted(name):
+                _take_file(contents, (inside / name).as_posix(), Path(parent) / name)
+    return contents
+
+
+def _take_file(contents: Contents, name: str, path: Path) -> None:
+    """Read one file of a folder; what is not a plain file is left out with a note."""
+    try:
+        # Non-blocking, so that a FIFO cannot hang the grader; links are refused by the kernel.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as problem:
+        unreadable = note("unreadable_file", file=name, problem=problem.strerror)
+        contents.notes.append(note("link", file=name) if path.is_symlink() else unreadable)
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            contents.take(name, file.read)
+        else:
+            contents.notes.append(note("no_plain_file", file=name))
+
+
+def _choose_root(
+    files: dict[str, bytes], course: Course, notes: list[Note]
+) -> PurePosixPath | None:
+    """The folder whose modules are graded: the shallowest; among equals `assignment`, then the one
+    with most student modules, then the first by name. None when there is no module."""
+    count: dict[PurePosixPath, int] = {}
+    for name in files:
+        path = PurePosixPath(name)
+        if path.name in course.module_files and len(path.parent.parts) <= MAX_DEPTH:
+            count[path.parent] = count.get(path.parent, 0) + 1
+    if not count:
+        return None
+
+    def preference(root: PurePosixPath) -> tuple:
+        return len(root.parts), root.name != PACKAGE, -count[root], str(root)
+
+    chosen, *others = sorted(count, key=preference)
+    notes += [note("modules_further_down", other=other, chosen=chosen) for other in others]
+    return chosen
+
+
+def _modules_of(
+    root: PurePosixPath, files: dict[str, bytes], course: Course, notes: list[Note]
+) -> dict[str, bytes]:
+    """Student and helper modules below `root`, by their path in the package."""
+    taken, unusable = {}, []
+    for name, content in files.items():
+        path = PurePosixPath(name)
+        if path.suffix != ".py" or not path.is_relative_to(root):
+            continue
+        path = path.relative_to(root)
+        if _is_helper(path, course):
+            taken[path.as_posix()] = content
+        elif not all(part.isidentifier() for part in (*path.parts[:-1], path.stem)):
+            unusable.append(path.as_posix())
+    if unusable:
+        notes.append(note("no_importable_name", files=first_few(unusable)))
+    if any(name.endswith(".ipynb") for name in files):
+        notes.append(note("modules_before_notebook"))
+    return taken
+
+
+def _is_helper(path: PurePosixPath, course: Course) -> bool:
+    """Whether a Python file is the student's own: no test, no given file, importable by name."""
+    if len(path.parts) == 1 and path.name in course.given_files:
+        return False
+    if _TEST_FILE.fullmatch(path.name) or _NOT_HELPERS.intersection(path.parts[:-1]):
+        return False
+    if len(path.parts) > MAX_FOLDERS:
+        return False
+    # A package `transformer/` would hide the given transformer.py from the import system.
+    if f"{path.parts[0]}.py" in course.given_files:
+        return False
+    return all(part.isidentifier() for part in (*path.parts[:-1], path.stem))
+
+
+def _notebook_of(
+    files: dict[str, bytes], course: Course, notes: list[Note], near: list[Note]
+) -> dict[str, bytes]:
+    """The notebook's cells and the helper modules beside it; `near` is told where there is none."""
+    notebooks = [PurePosixPath(name) for name in files if name.endswith(".ipynb")]
+    notebooks = [path for path in notebooks if len(path.parent.parts) <= MAX_DEPTH]
+    if not notebooks:
+        holds_none = tr(
+            "It holds none of {files} and no notebook, at most {depth} levels down.",
+            files=tr(", ").join(sorted(course.module_files)),
+            depth=MAX_DEPTH,
+        )
+        raise NothingToGrade(told(holds_none, near, notes[:3]))
+
+    def preference(path: PurePosixPath) -> tuple:
+        content = files[str(path)]
+        defined = sum(f"def {name}(".encode() in content for name in course.functions)
+        return -defined, len(path.parts), str(path)
+
+    chosen, *others = sorted(notebooks, key=preference)
+    parts = [path for path in notebooks if path.parent == chosen.parent and _part_of(path)]
+    several = len(parts) > 1 and chosen in parts
+    others = [other for other in others if not (several and other in parts)]
+    notes += [
+        note("parts_before_notebook", other=other)
+        if several
+        else note("another_notebook", other=other, chosen=chosen)
+        for other in others
+    ]
+    if several:
+        cells = _cells_of_parts(sorted(parts, key=_part_of), files, notes)
+    else:
+        cells = cells_file(code_cells(files[str(chosen)]))
+    beside = {name: content for name, content in files.items() if name.endswith(".py")}
+    taken = _modules_of(chosen.parent, beside, course, notes)
+    return taken | {CELLS_FILE: cells}
+
+
+def _part_of(notebook: PurePosixPath) -> int:
+    """The part whose notebook this is, 0 for another notebook."""
+    match = PART_NOTEBOOK.fullmatch(notebook.name)
+    return int(match[1]) if match else 0
+
+
+def _cells_of_parts(
+    notebooks: list[PurePosixPath], files: dict[str, bytes], notes: list[Note]
+) -> bytes:
+    """All parts' cells; a broken notebook costs its own part only, unless all are."""
+    cells: dict[str, list[str]] = {}
+    problems: list[Note] = []
+    for path in notebooks:
+        try:
+            cells[path.stem] = code_cells(files[str(path)])
+        except NothingToGrade as problem:
+            problems.append(note("unreadable_notebook", file=path.name, problem=problem))
+    if not cells:
+        raise NothingToGrade(" ".join(map(in_words, problems)))
+    notes += problems
+    functions = {f"part{part.number}": list(part.functions) for part in PARTS}
+    return part_cells_file(cells, functions)
+
+
+def _lay_out(
+    destination: Path, taken: dict[str, bytes], from_stubs: tuple[str, ...], course: Course
+) -> None:
+    """Write the package: the submission's files, then the trusted ones over them."""
+    package = destination / PACKAGE
+    _make_folder(destination)
+    _make_folder(package)
+    trusted = {name: _trusted(course, name) for name in (*course.given_files, *from_stubs)}
+    trusted.setdefault("__init__.py", b"")
+    for name, content in (taken | trusted).items():
+        path = package / name
+        for folder in reversed(path.relative_to(package).parents[:-1]):
+            _make_folder(package / folder)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), 0o644)
+            file.write(content)
+
+
+def _make_folder(path: Path) -> None:
+    path.mkdir(exist_ok=True)
+    path.chmod(0o755)  # whatever the umask: the sandbox's user must be able to read it
+
+
+def _trusted(course: Course, name: str) -> bytes:
+    if name in course.generated:
+        return course.generated[name].encode()
+    try:
+        return (course.package / name).read_bytes()
+    except OSError as problem:
+        raise GraderError(
+            f"The grader's own copy of {name} in {course.package} is missing or unreadable "
+            f"({problem.strerror}). Install the project again."
+        ) from None
+
+
+def _hash(taken: dict[str, bytes]) -> str:
+    """sha256 over the sorted (relative name, bytes), each preceded by its length."""
+    digest = hashlib.sha256()
+    for name in sorted(taken):
+        for part in (name.encode("utf-8", "surrogatepass"), taken[name]):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
