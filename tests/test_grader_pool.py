@@ -337,7 +337,8 @@ def test_memory_stays_flat(grading, tmp_path):
     first, last = temporary[0], temporary[-1]
     assert last[0] == 0
     assert last[1] <= 2
-    assert last[2] <= first[2]
+    # A child that is there while we count holds two.
+    assert last[2] - first[2] <= 2 * (last[1] - first[1])
 
 
 def test_stopping_early_stops_the_children_and_removes_the_scratch_folder(grading, tmp_path):

@@ -45,12 +45,12 @@ STUDENTS = ("ana", "bob", "cyd")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def kill_grader():
+def stub_grader():
     """The stand-in suite, importable here and in the children."""
     sys.path.insert(0, str(BENCHMARKS))
-    import kill_grader
+    import stub_grader
 
-    yield kill_grader
+    yield stub_grader
     sys.path.remove(str(BENCHMARKS))
 
 
@@ -77,14 +77,14 @@ class Classroom:
 
     def grade(self, *paths: str, **options) -> str:
         """Grade the class, or some of its submissions; returns what was printed."""
-        import kill_grader
+        import stub_grader
 
-        suite = kill_grader.StubSuite(self.suite)
+        suite = stub_grader.StubSuite(self.suite)
         package = self.place / "package"
         course = grader_run.Course(package, ("attention",), ())
 
         def grading(out, course, secret, sandbox, regrade, *rest, **more):
-            run = kill_grader.stub_run
+            run = stub_grader.stub_run
             return child.Grading(out, run, suite, suite.hash, "1", course, regrade=regrade)
 
         def grade_all(*arguments, **more):
@@ -503,14 +503,14 @@ def test_an_interrupted_regrade_says_that_the_class_is_mixed(classroom, monkeypa
     assert not mixed_class(classroom.out)
 
 
-def test_the_stand_in_offers_what_the_pool_asks_for(kill_grader):
-    assert isinstance(kill_grader.StubSuite("A"), GradingSuite)
+def test_the_stand_in_offers_what_the_pool_asks_for(stub_grader):
+    assert isinstance(stub_grader.StubSuite("A"), GradingSuite)
 
 
-def test_a_suite_edited_during_the_run_is_said_loudly(classroom, monkeypatch, kill_grader):
-    monkeypatch.setattr(kill_grader.StubSuite, "hash_now", lambda self, key: "A")
+def test_a_suite_edited_during_the_run_is_said_loudly(classroom, monkeypatch, stub_grader):
+    monkeypatch.setattr(stub_grader.StubSuite, "hash_now", lambda self, key: "A")
     assert "WARNING" not in classroom.grade()
-    monkeypatch.setattr(kill_grader.StubSuite, "hash_now", lambda self, key: "B")
+    monkeypatch.setattr(stub_grader.StubSuite, "hash_now", lambda self, key: "B")
     assert "WARNING: the test suite was edited during this run" in classroom.grade(quiet=True)
 
 

@@ -29,7 +29,8 @@ from grader.base.seeds import load_secret
 from grader.base.terminal import plain
 from grader.base.words import LANGUAGES, language, speak
 from grader.grades.lateness import Late
-from grader.grades.policy import Policy, score
+from grader.grades.policy import score
+from grader.grades.policy_file import Policy
 from grader.intake.course import Course
 from grader.intake.ids import student_id
 from grader.intake.submissions import Found, find_submissions
