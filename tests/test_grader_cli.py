@@ -19,7 +19,7 @@ from grader.cli import doctor, main
 from grader.intake.course import Course
 from grader.results.record import TestResult, make_result, write_record
 from grader.results.summary import Summary
-from grader.running.pool import Grading
+from grader.running.child import Grading
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -16,9 +16,12 @@ from grader.base.notes import in_words
 from grader.base.terminal import console_for_people, plain, say
 from grader.base.words import speak, spoken, tr, tr_n
 from grader.cli.options import LangOption, OutOption
-from grader.grades.policy import ClassScores, Policy, Score, read_record, score_class
+from grader.grades.class_scores import ClassScores, score_class
+from grader.grades.policy import Score
+from grader.grades.policy_file import Policy
 from grader.integrations.export.cells import number_cell
 from grader.results.changes import mixtures
+from grader.results.record import read_record
 
 Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]
 Match = Literal["auto", "login", "sis", "id", "name"]

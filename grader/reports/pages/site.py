@@ -6,7 +6,7 @@ from pathlib import Path
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
 from grader.base.words import tr
-from grader.grades.policy import score_class
+from grader.grades.class_scores import score_class
 from grader.grades.policy_file import Policy
 from grader.reports.pages.classroom import Classroom
 from grader.reports.pages.names import page_name
