@@ -155,6 +155,14 @@ def test_a_bug_of_the_grader_is_a_sentence_too(monkeypatch, capsys):
     assert "\x1b" not in text and "Traceback" not in text
 
 
+def test_help_waits_for_nothing_that_it_does_not_need():
+    """numpy, pydantic and the like are most of a second; who asks what there is needs none."""
+    heavy = {"numpy", "pydantic", "jinja2", "pytest", "rich.progress", "rich.table"}
+    code = f"import grader.cli.main, sys; print(sorted({heavy!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_name_of_a_submission_cannot_write_to_the_terminal(command, tmp_path):
     work = hand_in(tmp_path / "class", "ana\x1b[31m", "bob")
     result = command.run("run", work)

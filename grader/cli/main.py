@@ -1,4 +1,7 @@
-"""The `grader` command."""
+"""The `grader` command.
+
+What a command needs is imported when it is called, so `grader --help` answers at once.
+"""
 
 import functools
 import os
@@ -11,7 +14,6 @@ import typer
 from rich.console import Console
 
 from grader.base.errors import GraderError, Interrupted
-from grader.base.notes import in_words
 from grader.base.terminal import say
 from grader.base.words import speak
 from grader.cli.bench import bench_command
@@ -23,11 +25,6 @@ from grader.cli.options import LangOption, OutOption
 from grader.cli.release import release_command
 from grader.cli.report import report
 from grader.cli.similar import similar
-from grader.cluster.shards import Shard
-from grader.grade_class import grade_class
-from grader.intake.ids import safe_id
-from grader.reports.class_table import print_result
-from grader.results.record import read_record
 
 ENV_DEBUG = "GRADER_DEBUG"
 EXIT_ERRORS, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -122,6 +119,9 @@ def run(
     lang: LangOption = None,
 ) -> None:
     """Grade every submission below each PATH; run it again to resume."""
+    from grader.cluster.shards import Shard
+    from grader.grade_class import grade_class
+
     speak(lang)
     summaries = grade_class(
         paths,
@@ -153,6 +153,11 @@ def show(
     lang: LangOption = None,
 ) -> None:
     """Show one student's result: points, failures with their messages, notes."""
+    from grader.base.notes import in_words
+    from grader.intake.ids import safe_id
+    from grader.reports.class_table import print_result
+    from grader.results.record import read_record
+
     speak(lang)
     # The name becomes the id that names a file, so it cannot name one elsewhere.
     name = safe_id(student.removesuffix(".json"))
