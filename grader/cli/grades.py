@@ -13,7 +13,7 @@ from rich.console import Console
 from grader.base.errors import GraderError
 from grader.base.terminal import console_for_people, say
 from grader.base.words import speak, tr, tr_n
-from grader.cli.options import LangOption, OutOption
+from grader.cli.options import LangOption, OutOption, PolicyOption, SubmittedOption
 
 if TYPE_CHECKING:  # see grader.cli.main
     from grader.grades.class_scores import ClassScores
@@ -21,19 +21,6 @@ if TYPE_CHECKING:  # see grader.cli.main
 
 Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]
 Match = Literal["auto", "login", "sis", "id", "name"]
-
-PolicyOption = Annotated[
-    Path | None,
-    typer.Option("--policy", help="Points, lateness, attempts; see grader/grades/policy.toml."),
-]
-SubmittedOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--submitted",
-        help="CSV of who submitted when: student,submitted_at, and submission (the result's name) "
-        "for students with several.",
-    ),
-]
 
 
 def scores(

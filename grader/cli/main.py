@@ -24,6 +24,7 @@ from grader.cli.nbgrader import nbgrader_group
 from grader.cli.options import LangOption, OutOption
 from grader.cli.release import release_command
 from grader.cli.report import report
+from grader.cli.show import show
 from grader.cli.similar import similar
 
 ENV_DEBUG = "GRADER_DEBUG"
@@ -146,35 +147,6 @@ def run(
 
 @app.command()
 @_sentences
-def show(
-    student: Annotated[str, typer.Argument(help="The student's id, as in the class table.")],
-    out: OutOption = Path("results"),
-    every_test: Annotated[bool, typer.Option("--all", help="Tests that pass, too.")] = False,
-    lang: LangOption = None,
-) -> None:
-    """Show one student's result: points, failures with their messages, notes."""
-    from grader.base.notes import in_words
-    from grader.intake.ids import safe_id
-    from grader.reports.class_table import print_result
-    from grader.results.record import read_record
-
-    speak(lang)
-    # The name becomes the id that names a file, so it cannot name one elsewhere.
-    name = safe_id(student.removesuffix(".json"))
-    result, refusal = read_record(out, name)
-    if result is None:
-        there = sorted(path.stem for path in out.glob("*.json")) if out.is_dir() else []
-        known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
-        why = f" ({in_words(refusal)})" if refusal else ""
-        raise GraderError(
-            f"There is no result of {student!r} in {out}/{why}. "
-            + (f"There are: {known}." if there else "Run `grader run` first.")
-        )
-    print_result(result, Console(), every_test)
-
-
-@app.command()
-@_sentences
 def doctor(out: OutOption = Path("results"), secret_file: SecretOption = None) -> None:
     """Say what grading needs, what is missing and how to get it."""
     from grader.cli.doctor import all_checks, print_checks
@@ -188,6 +160,7 @@ app.command("changes")(_sentences(changes_command))
 app.add_typer(nbgrader_group(_sentences))
 app.command("merge")(_sentences(merge_command))
 app.command("secret")(_sentences(secret_command))
+app.command()(_sentences(show))
 app.command()(_sentences(scores))
 app.command()(_sentences(similar))
 app.command()(_sentences(export))
