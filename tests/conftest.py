@@ -38,7 +38,19 @@ SLOW_FILES = frozenset(
     )
 )
 # In the other files, who uses one of these does so, or carries the mark.
-SLOW_FIXTURES = frozenset({"container", "copied", "graded_class", "unpacked"})
+SLOW_FIXTURES = frozenset(
+    (
+        "archive",
+        "bench",
+        "container",
+        "copied",
+        "graded_class",
+        "in_english",
+        "selections",
+        "unpacked",
+        "variant",
+    )
+)
 # One after the other: their loops are timed, and stand still while it is not their turn.
 TIMED_FILES = ("test_bench.py", "test_bench_torch.py", "test_decode_benchmark.py")
 

@@ -173,6 +173,7 @@ def test_our_own_failure_is_not_the_submissions(bench):
         run_experiment(bench.setting, bench.base, bench.ours, broken)
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_it_prints(tmp_path):
     if not _has_sandbox():
         pytest.skip("no sandbox here")
