@@ -36,7 +36,19 @@ SLOW_FILES = (
     "test_sandbox_portable.py",
 )
 # In the other files, who uses one of these does so, or carries the mark.
-SLOW_FIXTURES = frozenset({"container", "copied", "graded_class", "unpacked"})
+SLOW_FIXTURES = frozenset(
+    (
+        "archive",
+        "bench",
+        "container",
+        "copied",
+        "graded_class",
+        "in_english",
+        "selections",
+        "unpacked",
+        "variant",
+    )
+)
 # The tests of a file run in one process, for they share what it makes once. So do these files.
 TOGETHER = {
     # The sample class, graded.

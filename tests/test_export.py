@@ -662,6 +662,7 @@ def totals(course: Path) -> dict[str, tuple[float, datetime | None]]:
         }
 
 
+@pytest.mark.slow
 def test_export_to_nbgrader_writes_points_times_and_leaves_out_who_has_no_grade(
     notebook_tests, course, tmp_path, monkeypatch
 ):

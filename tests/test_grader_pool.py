@@ -319,6 +319,7 @@ def test_damaged_and_unsandboxed_records_are_graded_anew(grading, tmp_path):
     assert any(note.fields["why"] == "damaged" for note in read_record(grading.out, "ana")[0].notes)
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(grading, tmp_path):
     work = tmp_path / "class"
     work.mkdir()
