@@ -18,7 +18,12 @@ from grader.cluster.shards import Shard, manifest_of, write_manifest
 from grader.intake.course import Course
 from grader.intake.submissions import find_submissions, passed_over
 from grader.reports.changes import tell_after_run
-from grader.reports.class_table import counts_sentence, print_class, with_progress
+from grader.reports.class_table import (
+    counts_sentence,
+    misnamed_sentence,
+    print_class,
+    with_progress,
+)
 from grader.results.changes import mixed_class
 from grader.results.disk import disk_as_sentence
 from grader.results.summary import Summary
@@ -46,12 +51,14 @@ def grade_class(
     scheduler: str | None = None,
     shard: Shard | None = None,
     console: Console | None = None,
+    accept_names: bool = False,
     quiet: bool = False,
 ) -> list[Summary]:
     """Grade every submission below `paths` that `out` does not hold already; print the table.
 
     Args:
         limits: a TOML file with other limits than the defaults (see grader.sandbox.limits).
+        accept_names: take `rope (1).py` for a missing rope.py where no other could be meant.
         scheduler: the address of a dask scheduler, whose workers then grade.
         shard: grade this part of the class only, into a folder of its own beside `out`.
 
@@ -76,6 +83,7 @@ def grade_class(
         secret = require_secret(secret_file) if shard else load_secret(secret_file)
         _tell_about(secret)
         grading = _grading(out, course, secret, sandbox, regrade, real_model)
+        grading = replace(grading, accept_names=accept_names)
         if limits is not None:
             grading = replace(grading, limits=bounds, deadline_s=_deadline_s(bounds))
         held.enter_context(contextlib.closing(grading.suite))
@@ -101,6 +109,8 @@ def grade_class(
         if not quiet:
             print_class(summaries, console)
             say(console, counts_sentence(summaries))
+            if misnamed := misnamed_sentence(summaries):
+                say(console, misnamed)
             if stray:
                 say(console, passed_over(stray))
             say(console, tr("Results: {folder}/", folder=out))

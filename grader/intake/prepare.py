@@ -29,7 +29,7 @@ from grader.intake.archives import (
 )
 from grader.intake.course import PACKAGE, Course
 from grader.intake.ids import module_name
-from grader.intake.near_names import first_few, near_misses, told
+from grader.intake.near_names import accept_near_misses, first_few, near_misses, told
 from grader.intake.notebook import (
     CELLS_FILE,
     PART_NOTEBOOK,
@@ -60,15 +60,25 @@ class Prepared:
 
 
 def prepare(
-    found: Found, destination: Path, course: Course, limits: IntakeLimits | None = None
+    found: Found,
+    destination: Path,
+    course: Course,
+    limits: IntakeLimits | None = None,
+    accept_names: bool = False,
 ) -> Prepared:
     """Lay a submission out in the new folder `destination` as a package `assignment/`.
+
+    Args:
+        accept_names: take `attention (1).py` for the missing attention.py where no other file could
+            be meant.
 
     Raises NothingToGrade when the submission is broken or holds nothing gradable, GraderError
     when the trusted package is incomplete.
     """
     contents = read_submission(found, limits or IntakeLimits())
     notes = list(contents.notes)
+    if accept_names:
+        notes += accept_near_misses(contents.files, course.module_files)
     if (root := _choose_root(contents.files, course, notes)) is not None:
         taken = _modules_of(root, contents.files, course, notes)
     else:
