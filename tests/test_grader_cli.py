@@ -108,6 +108,15 @@ def test_options_reach_the_pool(command, tmp_path):
     assert command.grading.out == tmp_path / "r"
 
 
+def test_only_some_are_graded_where_that_is_asked_for(command, tmp_path):
+    work = hand_in(tmp_path / "class", "ana", "bea", "bob")
+    said = command.run("run", work, "--only", "ana", "--only", "b?b").output
+    assert "2 submissions: 2 graded." in said and "bea" not in said
+    said = command.run("run", work, "--only", "anna", "--only", "bob")
+    assert said.exit_code == 2
+    assert "No submission has the id 'anna'. Did you mean: ana?" in said.output
+
+
 def test_misnamed_files_are_told_at_the_end_of_a_run(command, tmp_path):
     command.misnamed.add("bob")
     work = hand_in(tmp_path / "class", "ana", "bob")
