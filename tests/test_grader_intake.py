@@ -773,6 +773,19 @@ def test_a_module_under_another_name_is_told_and_not_guessed(name, form, course,
     assert prepared.from_stubs == ("attention.py",)
 
 
+def test_a_whole_path_in_an_archive_is_taken_where_it_is_the_only_one(course, tmp_path):
+    far = "Users/ana/Documents/course/hw1/assignment"
+    files = {f"{far}/attention.py": WORK, f"{far}/rope.py": ROPE, "readme.py": b""}
+    taken = prepared(zip_of(tmp_path / "ana.zip", files), course, tmp_path / "out")
+    assert taken.taken == ("attention.py", "rope.py")
+    files = {f"{far}/attention.py": WORK, f"{far}-old/attention.py": WORK}
+    why = refusal(zip_of(tmp_path / "bob.zip", files), course, tmp_path / "bob")
+    assert f"There are modules further down, in {far}/, {far}-old/." in why
+    near = {"hw1/rope.py": ROPE, f"{far}/attention.py": WORK}
+    taken = prepared(zip_of(tmp_path / "cyd.zip", near), course, tmp_path / "cyd")
+    assert taken.taken == ("rope.py",)
+
+
 @pytest.mark.parametrize("folder", ["", "hw1/assignment/"])
 def test_a_module_under_another_name_is_taken_where_that_is_asked_for(folder, course, tmp_path):
     files = {f"{folder}attention (1).py": WORK, f"{folder}rope.py": ROPE}

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import stat
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -185,12 +186,14 @@ def _choose_root(
     files: dict[str, bytes], course: Course, notes: list[Note]
 ) -> PurePosixPath | None:
     """The folder whose modules are graded: the shallowest; among equals `assignment`, then the one
-    with most student modules, then the first by name. None when there is no module."""
-    count: dict[PurePosixPath, int] = {}
-    for name in files:
-        path = PurePosixPath(name)
-        if path.name in course.module_files and len(path.parent.parts) <= MAX_DEPTH:
-            count[path.parent] = count.get(path.parent, 0) + 1
+    with most student modules, then the first by name. None when there is no module, or several
+    places far down: where a whole path was packed, there is one."""
+    count = Counter(
+        path.parent for path in map(PurePosixPath, files) if path.name in course.module_files
+    )
+    if len(count) > 1:
+        near = [root for root in count if len(root.parts) <= MAX_DEPTH]
+        count = Counter({root: count[root] for root in near})
     if not count:
         return None
 
@@ -249,7 +252,7 @@ def _notebook_of(
             files=tr(", ").join(sorted(course.module_files)),
             depth=MAX_DEPTH,
         )
-        raise NothingToGrade(told(holds_none, near, notes[:3]))
+        raise NothingToGrade(told(holds_none + _far_down(files, course), near, notes[:3]))
 
     def preference(path: PurePosixPath) -> tuple:
         content = files[str(path)]
@@ -273,6 +276,16 @@ def _notebook_of(
     beside = {name: content for name, content in files.items() if name.endswith(".py")}
     taken = _modules_of(chosen.parent, beside, course, notes)
     return taken | {CELLS_FILE: cells}
+
+
+def _far_down(files: dict[str, bytes], course: Course) -> str:
+    """Where modules lie too far down to choose among them, if there are any."""
+    paths = map(PurePosixPath, files)
+    folders = sorted({str(path.parent) for path in paths if path.name in course.module_files})
+    if not folders:
+        return ""
+    shown = tr(", ").join(f"{folder}/" for folder in first_few(folders))
+    return tr(" There are modules further down, in {folders}.", folders=shown)
 
 
 def _part_of(notebook: PurePosixPath) -> int:
