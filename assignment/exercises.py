@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import math
 
-Shape = tuple[int, ...]
-
 
 def l2_1_parameters(*, n_layers: int, d_model: int, d_ff: int, vocab_size: int) -> float:
     """How many parameters has a model with multi-head attention?
@@ -239,7 +237,7 @@ def d3_3_query_length(*, d_model: int, n_heads: int) -> float:
     raise NotImplementedError("Part 11.18 d3_3_query_length: see README.md §11.18")
 
 
-def d3_3_w_q_of_one_head(*, d_model: int, head_dim: int) -> Shape:
+def d3_3_w_q_of_one_head(*, d_model: int, head_dim: int) -> tuple[int, int]:
     """Rows and columns of W^q of one head, in the convention x @ w.
 
     Source: D3 自测 3.
@@ -247,7 +245,7 @@ def d3_3_w_q_of_one_head(*, d_model: int, head_dim: int) -> Shape:
     raise NotImplementedError("Part 11.19 d3_3_w_q_of_one_head: see README.md §11.19")
 
 
-def d3_3_w_q_of_the_layer(*, d_model: int, n_heads: int, head_dim: int) -> Shape:
+def d3_3_w_q_of_the_layer(*, d_model: int, n_heads: int, head_dim: int) -> tuple[int, int]:
     """Rows and columns of W^q of the whole layer, all heads side by side.
 
     In Llama-2-7B n_heads * head_dim is d_model; in other models it need not be.
@@ -288,7 +286,7 @@ def d3_7_second_of_the_output() -> str:
 
 def d3_prefill_shapes(
     *, tokens: int, d_model: int, n_heads: int, head_dim: int
-) -> dict[str, Shape]:
+) -> dict[str, tuple[int, int]]:
     """Every shape of one layer's attention in a prefill, as D3's table writes them.
 
     One sequence, so that everything is a matrix with a row for each token, in the convention x @ w.
@@ -303,7 +301,9 @@ def d3_prefill_shapes(
     raise NotImplementedError("Part 11.24 d3_prefill_shapes: see README.md §11.24")
 
 
-def d3_decode_shapes(*, past: int, d_model: int, n_heads: int, head_dim: int) -> dict[str, Shape]:
+def d3_decode_shapes(
+    *, past: int, d_model: int, n_heads: int, head_dim: int
+) -> dict[str, tuple[int, int]]:
     """The same in the decode step behind them, with `past` tokens in the cache.
 
     "k_head" and "v_head" are all that the new query meets: the cache's, and its own.

@@ -180,6 +180,7 @@ def test_an_exact_answer_is_compared_exactly(answer):
         ),
         (FLOPS, "80,640 FLOP/s", '"FLOP/s" measures a speed'),
         (FLOPS, "80,640 km", '"km" is no unit that is known here'),
+        (FLOPS, "2e4", "is not the answer"),
         (FLOPS, "777", "no known mistake gives this"),
         (FLOPS, "-80640", "the answer is more than 0"),
         (FIRST, 0.0, "the answer is more than 0"),

@@ -46,7 +46,7 @@ def l2_5_against_weights(sequences, context, n_layers, n_kv_heads, head_dim, n_p
     return l2_5_kv_bytes(sequences, context, n_layers, n_kv_heads, head_dim, 1) / n_params
 
 
-def matrices(n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab_size):
+def matrix_params(n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab_size):
     q_and_o = 2 * d_model * n_heads * head_dim
     k_and_v = 2 * d_model * n_kv_heads * head_dim
     return n_layers * (q_and_o + k_and_v + 3 * d_model * d_ff) + d_model * vocab_size
@@ -54,7 +54,7 @@ def matrices(n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab_size)
 
 def _flops(n_tokens, n_pairs, model):
     core = 4 * model["n_layers"] * model["n_heads"] * model["head_dim"]
-    return 2.0 * n_tokens * matrices(**model) + core * n_pairs
+    return 2.0 * n_tokens * matrix_params(**model) + core * n_pairs
 
 
 def l2_6_with_cache(*, prompt, new_tokens, **model):
