@@ -16,20 +16,18 @@ from sandbox_support import RUNNER, SLOT, require_bubblewrap, start, write_submi
 from assignment.harness.student import ImportFailure
 from grader.base.words import speaking
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
-from grader.sandbox.remote import (
+from grader.sandbox.problems import (
     BudgetExhausted,
     OutputTooLarge,
     ProtocolViolation,
-    RemoteObject,
-    RemoteStudent,
     StudentException,
     SubmissionProblem,
-    UnsupportedArray,
     WorkerDied,
     WorkerTimeout,
     student_exception,
 )
-from grader.sandbox.wire import WireError
+from grader.sandbox.remote import RemoteObject, RemoteStudent
+from grader.sandbox.wire import UnsupportedArray, WireError
 
 SANDBOX = require_bubblewrap()
 
@@ -558,7 +556,7 @@ def test_a_worker_that_dies_says_how_and_a_new_one_follows(hostile, source, reas
 def test_death_between_calls_is_noticed(hostile):
     student = hostile()
     student.run("import os, threading; threading.Timer(0.05, os._exit, [3]).start()")
-    student._worker.exit_reason(5)
+    student._channel.worker.exit_reason(5)
     with pytest.raises(WorkerDied, match="status 3"):
         student.run("answer = 1")
 
@@ -638,14 +636,14 @@ def test_a_forged_frame_during_a_call_is_a_violation(hostile, body):
     student = hostile()
     with pytest.raises(ProtocolViolation, match="run: the program sent something"):
         student.run(forger(body))
-    assert student._worker is None
+    assert student._channel is None
 
 
 def test_a_frame_before_the_question_is_a_violation(hostile):
     student = hostile()
     late = "def late():\n    time.sleep(0.05)\n    os.write(fd, header(2, 0, b'x' * 8) + b'{}')\n"
     student.run(forger(f"{late}\nthreading.Thread(target=late).start()"))
-    wait_for_bytes(student._worker.reply_fd)
+    wait_for_bytes(student._channel.worker.reply_fd)
     with pytest.raises(ProtocolViolation, match="before it was asked"):
         student.run("answer = 1")
 
@@ -667,7 +665,7 @@ text = b'{"ok": 5}'
     student = hostile()
     answer = "os.write(fd, header(len(text), 0, nonce) + text)"
     assert student.run(forger(source + answer)) == 5
-    wait_for_bytes(student._worker.reply_fd)
+    wait_for_bytes(student._channel.worker.reply_fd)
     with pytest.raises(ProtocolViolation):
         student.run("answer = 1")
 
@@ -742,7 +740,7 @@ def test_nothing_is_left_after_many_workers(tmp_path):
     def use() -> None:
         with start(folder, SANDBOX) as student:
             student.run("print('x'); answer = np.zeros(3)")
-            process = student._worker.process
+            process = student._channel.worker.process
         assert process.returncode is not None
 
     use()

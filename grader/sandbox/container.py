@@ -22,7 +22,7 @@ from typing import Self
 
 from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
-from grader.sandbox.files import CONFINE, WorkerFolder, remove_left_behind
+from grader.sandbox.files import CONFINE, START, WorkerFolder, remove_left_behind
 from grader.sandbox.filters import load_filter, profile_path, required_filter
 from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view
 from grader.sandbox.limits import Limits
@@ -195,7 +195,7 @@ class Container:
         seen += [Path("/dev") / name for name in READ_DEVICES]
         return {
             "config": config,
-            "worker": str(WORKER / "worker.py"),
+            "worker": str(WORKER / START),
             "cwd": None,
             "uid": None,
             "parent": None,
