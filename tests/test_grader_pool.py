@@ -20,6 +20,7 @@ from grader.intake.submissions import find_submissions
 from grader.results.record import SubmissionResult, read_record, record_path
 from grader.running.pool import Grading, grade_all, results_lock
 from grader.running.protocols import GradingSuite, Outcome
+from grader.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
 PRELOAD = ("grader.running.pool",)
@@ -153,7 +154,7 @@ def grading(tmp_path, course, fakes) -> Grading:
     out = tmp_path / "results"
     out.mkdir()
     suite = fake_suite.Suite(scratch)
-    return Grading(out, fake_suite.run, suite, "s1", "1", course, deadline_s=60)
+    return Grading(out, fake_suite.run, suite, "s1", "1", course, limits=Limits(slot_seconds=60))
 
 
 def test_the_stand_ins_offer_what_the_pool_asks_for(grading):
@@ -246,7 +247,7 @@ def test_a_failing_harness_costs_one_submission_only(grading, tmp_path):
 
 def test_a_hang_is_stopped_with_everything_it_started(grading, tmp_path):
     work = hand_in(tmp_path / "class", ana="hang", bob="pass", cyd="exit7")
-    summaries = graded(work, replace(grading, deadline_s=2.0))
+    summaries = graded(work, replace(grading, limits=Limits(slot_seconds=2.0)))
     assert {s.student: s.state for s in summaries.values()} == {
         "ana": "error",
         "bob": "graded",

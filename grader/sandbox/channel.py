@@ -3,15 +3,15 @@
 import os
 import secrets
 import select
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from grader.base.errors import SandboxUnavailable
 from grader.base.words import tr
 from grader.sandbox import wire
+from grader.sandbox.clock import Deadline, Patience, WorkerBooks, WorkerClock
 from grader.sandbox.limits import Limits
-from grader.sandbox.problems import ProtocolViolation, SubmissionProblem, WorkerDied, WorkerTimeout
+from grader.sandbox.problems import ProtocolViolation, SubmissionProblem, WorkerDied
 from grader.sandbox.process import WorkerProcess
 
 CHUNK = 1 << 20
@@ -31,31 +31,32 @@ class TrustedParts:
 
 
 class Channel:
-    """Sends one request and reads its reply, within a deadline, keeping the worker's prints."""
+    """Sends one request and reads its reply, with some patience, keeping the worker's prints."""
 
     def __init__(self, worker: WorkerProcess, limits: Limits, output: "Output"):
         self.worker = worker
         self._limits = limits
         self._output = output
+        self.clock: WorkerClock  # from its first words on
         self._poll = select.poll()
         self._poll.register(worker.reply_fd, select.POLLIN)
         self._poll.register(worker.output_fd, select.POLLIN)
         self._output_open = True
 
-    def exchange(self, message: dict, arrays: list, deadline: float):
+    def exchange(self, message: dict, arrays: list, patience: Patience):
         """(reply, numbers). Raises a SubmissionProblem without a function name in it."""
         nonce = secrets.token_bytes(8)
         frame = wire.build_frame(nonce, message, arrays, self._limits.frame_bytes)
         self._refuse_early_bytes()
-        self._send(frame, deadline)
-        return self.receive(nonce, deadline)
+        self._send(frame, patience)
+        return self.receive(nonce, patience)
 
-    def receive(self, nonce: bytes, deadline: float):
+    def receive(self, nonce: bytes, patience: Patience):
         """The frame that carries `nonce`."""
         try:
-            header = self._read(wire.HEADER.size, deadline)
+            header = self._read(wire.HEADER.size, patience)
             sizes = wire.check_header(header, nonce, self._limits.frame_bytes)
-            body = self._read(sum(sizes), deadline)
+            body = self._read(sum(sizes), patience)
             return wire.parse_body(body, sizes[0])
         except wire.WireError as error:
             raise ProtocolViolation(f"sent something that is not a reply: {error}") from None
@@ -80,22 +81,22 @@ class Channel:
             else:
                 self._died()
 
-    def _send(self, frame: bytes, deadline: float) -> None:
+    def _send(self, frame: bytes, patience: Patience) -> None:
         rest = memoryview(frame)
         while True:
             try:
                 rest = rest[os.write(self.worker.request_fd, rest) :]
             except BlockingIOError:
-                self._wait_writable(deadline)
+                self._wait_writable(patience)
             except BrokenPipeError:
                 self._died()
             if not rest:
                 return
 
-    def _wait_writable(self, deadline: float) -> None:
+    def _wait_writable(self, patience: Patience) -> None:
         self._poll.register(self.worker.request_fd, select.POLLOUT)
         try:
-            for fd, event in self._wait(deadline):
+            for fd, event in self._wait(patience):
                 if fd == self.worker.output_fd:
                     self._take_output()
                 elif fd == self.worker.reply_fd:
@@ -105,33 +106,32 @@ class Channel:
         finally:
             self._poll.unregister(self.worker.request_fd)
 
-    def _read(self, count: int, deadline: float) -> bytes:
+    def _read(self, count: int, patience: Patience) -> bytes:
         parts = []
         while count:
             try:
                 part = os.read(self.worker.reply_fd, min(count, CHUNK))
             except BlockingIOError:
-                self._wait_readable(deadline)
+                self._wait_readable(patience)
                 continue
             if not part:
                 self._died()
             parts.append(part)
             count -= len(part)
-            if count and time.monotonic() > deadline:
-                raise WorkerTimeout
+            if count:
+                patience.check()
         return b"".join(parts)
 
-    def _wait_readable(self, deadline: float) -> None:
-        ready = [fd for fd, _ in self._wait(deadline)]
+    def _wait_readable(self, patience: Patience) -> None:
+        ready = [fd for fd, _ in self._wait(patience)]
         if self.worker.output_fd in ready:
             self._take_output()
 
-    def _wait(self, deadline: float):
-        left = deadline - time.monotonic()
-        ready = self._poll.poll(left * 1000) if left > 0 else []
-        if not ready:
-            raise WorkerTimeout
-        return ready
+    def _wait(self, patience: Patience):
+        while True:
+            patience.check()
+            if ready := self._poll.poll(patience.pause * 1000):
+                return ready
 
     def _take_output(self) -> bool:
         try:
@@ -175,13 +175,13 @@ def connect(
     trusted: TrustedParts | None,
 ) -> Channel:
     """Start a worker and check what it says of itself. No code of the submission runs yet."""
-    deadline = time.monotonic() + limits.start_seconds
+    patience = Deadline(limits.start_seconds)
     worker = launch()
     channel = Channel(worker, limits, output)
     try:
-        hello, _ = channel.receive(worker.nonce, deadline)
+        hello, _ = channel.receive(worker.nonce, patience)
         if trusted is not None:
-            _hand_over(trusted, channel, deadline)
+            _hand_over(trusted, channel, patience)
     except SubmissionProblem as problem:
         channel.drain()
         worker.close()
@@ -193,14 +193,15 @@ def connect(
             f"a submission could import {hello['forbidden']} here; grade from an environment "
             "where it is not installed beside numpy"
         )
+    channel.clock = WorkerClock(WorkerBooks(worker.first_pid()))
     return channel
 
 
-def _hand_over(trusted: TrustedParts, channel: Channel, deadline: float) -> None:
+def _hand_over(trusted: TrustedParts, channel: Channel, patience: Patience) -> None:
     """Give the worker trusted functions before it runs anything of the submission."""
     sources, own = trusted.sources, list(trusted.own)
     request = {"op": "trust", "free": [], "sources": sources, "own": own}
-    reply, _ = channel.exchange(request, [], deadline)
+    reply, _ = channel.exchange(request, [], patience)
     if "error" in reply:
         error = reply["error"]
         raise SubmissionProblem(

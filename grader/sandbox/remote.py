@@ -4,7 +4,6 @@ Nothing here trusts what comes back. A reply is bounded in size and time, must c
 the open request, and becomes plain values made on this side.
 """
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from grader.base.words import tr
 from grader.sandbox import Limits, wire
 from grader.sandbox.channel import Channel, Output, TrustedParts, connect
+from grader.sandbox.clock import OwnTime
 from grader.sandbox.problems import (
     BudgetExhausted,
     OutOfRoom,
@@ -166,7 +166,7 @@ class RemoteStudent:
 
     @property
     def seconds_used(self) -> float:
-        """Wall time spent waiting for this submission so far."""
+        """The submission's own time so far: what its calls computed and slept."""
         return self._spent
 
     @property
@@ -247,18 +247,15 @@ class RemoteStudent:
         channel = self._channel or self._start()
         message["free"], self._free = self._free, []
         left = self._allowed - self._spent
-        seconds = min(self._limits.call_seconds, left)
-        started = time.monotonic()
+        patience = OwnTime(
+            channel.clock, self._limits.call_seconds, self._limits.idle_seconds, left
+        )
         try:
-            return channel.exchange(message, arrays, started + seconds)
+            return channel.exchange(message, arrays, patience)
         except wire.TooLarge as error:
             raise ValueError(f"the arguments of {label} are too large: {error}") from None
         except WorkerTimeout:
-            if seconds == left:
-                raise self._exhausted() from None
-            raise WorkerTimeout(
-                tr("{call} did not return within {n:.3g} s (stopped)", call=label, n=seconds)
-            ) from None
+            raise self._overtime(label, patience) from None
         except WorkerDied as problem:
             raise WorkerDied(
                 tr("{call} ended the program: {how}", call=label, how=problem)
@@ -266,7 +263,7 @@ class RemoteStudent:
         except ProtocolViolation as problem:
             raise ProtocolViolation(f"{label}: the program {problem}") from None
         finally:
-            self._spent += time.monotonic() - started
+            self._spent += channel.clock.end()
 
     def _raise_known_problem(self, label: str) -> None:
         known = self._problem or self._given_up.get(label) or self._given_up.get(EVERYTHING)
@@ -274,6 +271,17 @@ class RemoteStudent:
             raise type(known)(*known.args)
         if self._spent >= self._allowed:
             raise self._exhausted()
+
+    def _overtime(self, label: str, patience: OwnTime) -> SubmissionProblem:
+        if patience.is_in_all_over:
+            return self._exhausted()
+        if patience.is_sleep_over:
+            n = self._limits.idle_seconds
+            words = tr("{call} did not return within {n:.3g} s of sleep (stopped)", call=label, n=n)
+            return WorkerTimeout(words)
+        n = self._limits.call_seconds
+        words = "{call} did not return within {n:.3g} s of processor time (stopped)"
+        return WorkerTimeout(tr(words, call=label, n=n))
 
     def _exhausted(self) -> BudgetExhausted:
         n = self._allowed
