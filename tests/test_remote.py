@@ -487,7 +487,7 @@ def test_a_broken_cell_spoils_only_itself_and_is_named(tmp_path):
 def test_an_endless_loop_is_stopped_and_the_next_test_starts_afresh(hostile):
     student = hostile(call_seconds=0.3)
     student.begin_test("one")
-    with pytest.raises(WorkerTimeout, match=r"run did not return within 0\.3 s"):
+    with pytest.raises(WorkerTimeout, match=r"run did not return within 0\.3 s of processor time"):
         student.run("while True: pass")
     with pytest.raises(WorkerTimeout):
         student.run("answer = 1")
@@ -495,8 +495,23 @@ def test_an_endless_loop_is_stopped_and_the_next_test_starts_afresh(hostile):
     assert student.run("answer = 1") == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "which"),
+    [
+        ("time.sleep(60)", "sleep"),
+        ("while True: time.sleep(0.001)", "sleep"),
+        ("threading.Thread(target=spin).start(); time.sleep(60)", "processor time"),
+        ("time.process_time = time.monotonic = lambda: 0; spin()", "processor time"),
+    ],
+)
+def test_a_call_ends_after_sleep_or_processor_time_whoever_takes_it(hostile, source, which):
+    spin = "def spin():\n    while True:\n        pass\nimport threading, time\n"
+    with pytest.raises(WorkerTimeout, match=rf"run did not return within 0\.4 s of {which}"):
+        hostile(call_seconds=0.4, idle_seconds=0.4).run(spin + source)
+
+
 def test_what_timed_out_twice_is_not_tried_again(hostile):
-    student = hostile(call_seconds=0.2)
+    student = hostile(idle_seconds=0.2)
     for test in ("one", "two"):
         student.begin_test(test)
         with pytest.raises(WorkerTimeout):
@@ -697,13 +712,13 @@ os.write(fd, header(len(text), 0, frame.f_locals["header"][-8:]) + text)
         hostile().run(forger(source))
 
 
-def test_a_slow_drip_ends_at_the_deadline(hostile):
-    student = hostile(call_seconds=0.5)
+def test_a_slow_drip_is_sleep(hostile):
+    student = hostile(idle_seconds=0.5)
     with pytest.raises((WorkerTimeout, ProtocolViolation)):
         student.run(forger("while True:\n    os.write(fd, b'x'); time.sleep(0.05)"))
 
 
-def test_a_worker_that_does_not_read_ends_at_the_deadline(hostile):
+def test_a_worker_that_does_not_read_is_stopped(hostile):
     student = hostile(call_seconds=0.5)
     student.run("answer = 1")
     blocker = """

@@ -20,7 +20,8 @@ from grader.sandbox.processes import (
 
 # Most calls end before a first look is worth its cost.
 FIRST_LOOK = 0.01
-NEXT_LOOK = 0.05
+# The longer a call lasts, the rarer: a fifth of its time so far, within these.
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 # How long a clock may run unseen through many short calls, and a list of processes hold.
 UNSEEN, LIST_HOLDS = 0.5, 1.0
 
@@ -141,9 +142,11 @@ class WorkerClock:
 
     def look(self) -> None:
         """Bring `computed` and `slept` up to date."""
-        self._next_look = self._now() + NEXT_LOOK
+        now = self._now()
+        pause = min(max(SHORTEST_PAUSE, (now - self._began) / 5), LONGEST_PAUSE)
+        self._next_look = now + pause
         if not self._is_readable:
-            self.computed = self._now() - self._began
+            self.computed = now - self._began
         elif (usage := self._read()) is not None:  # else it has ended, which its pipes will say
             self._compare(self._look_at(usage))
 

@@ -35,10 +35,7 @@ class Thread:
 
 def status(pid: int | str) -> list[str]:
     """The fields of /proc/PID/stat from the state on; empty when there is no such process."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].decode().split()
 
 
 def descendants(pid: int) -> list[int]:
@@ -77,15 +74,30 @@ def waited_here() -> float:
 def _scheduled(path: str) -> tuple[int, int, int]:
     """ns on a core, ns it waited for one, number of turns."""
     try:
-        ran, waited, turns = map(int, Path(path).read_text().split())
-    except (OSError, ValueError):
+        ran, waited, turns = map(int, _read(path).split())
+    except ValueError:
         return 0, 0, 0
     return ran, waited, turns
 
 
+def _read(path: str) -> bytes:
+    """A small file; nothing when it is not there, or its process ends meanwhile."""
+    try:
+        # Read some twenty times a second for each call that lasts: a Path takes three times longer.
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, 1 << 12)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
 def _names(folder: str) -> list[str]:
     try:
-        return [entry.name for entry in Path(folder).iterdir()]
+        return os.listdir(folder)  # noqa: PTH208
     except OSError:  # it has just ended
         return []
 

@@ -278,10 +278,14 @@ class RemoteStudent:
         if patience.is_sleep_over:
             n = self._limits.idle_seconds
             words = tr("{call} did not return within {n:.3g} s of sleep (stopped)", call=label, n=n)
-            return WorkerTimeout(words)
-        n = self._limits.call_seconds
-        words = "{call} did not return within {n:.3g} s of processor time (stopped)"
-        return WorkerTimeout(tr(words, call=label, n=n))
+        else:
+            n = self._limits.call_seconds
+            words = tr(
+                "{call} did not return within {n:.3g} s of processor time (stopped)",
+                call=label,
+                n=n,
+            )
+        return WorkerTimeout(words)
 
     def _exhausted(self) -> BudgetExhausted:
         n = self._allowed
