@@ -90,7 +90,7 @@ def grade_class(
         grading = _grading(out, course, secret, sandbox, regrade, real_model)
         grading = replace(grading, accept_names=accept_names)
         if limits is not None:
-            grading = replace(grading, limits=bounds, deadline_s=_deadline_s(bounds))
+            grading = replace(grading, limits=bounds)
         held.enter_context(contextlib.closing(grading.suite))
         if client:
             grade, where = _on_cluster(client, grading, _recipe(secret, grading), jobs)
@@ -247,7 +247,6 @@ def _grading(
         sandbox=sandbox,
         limits=limits,
         regrade=regrade,
-        deadline_s=_deadline_s(limits),
         language=language(),
     )
 
@@ -256,11 +255,6 @@ def _model_words(grading: Grading) -> str:
     """The real model's tests add points, so a class should be graded with or without, not both."""
     there = grading.suite.real_model is not None
     return tr("with the real model") if there else tr("without the real model")
-
-
-def _deadline_s(limits: Limits) -> float:
-    """The budgets inside should end a submission long before; this catches a grader that hangs."""
-    return 2 * limits.total_seconds + limits.start_seconds + 60
 
 
 def _jobs(wanted: int | None, limits: Limits, found: int) -> int:

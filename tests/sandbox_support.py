@@ -11,8 +11,9 @@ from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import interpreter_view
+from grader.sandbox.limits import Limits
 from grader.sandbox.portable import Portable
-from grader.sandbox.remote import Limits, RemoteStudent
+from grader.sandbox.remote import RemoteStudent
 from grader.sandbox.runtime import runtime_for
 
 # `run` executes the text it is given and returns what that leaves in `answer`: a submission that

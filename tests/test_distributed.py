@@ -33,6 +33,7 @@ from grader.results.record import SubmissionResult, make_result, read_record
 from grader.running.child import Grading
 from grader.running.pool import grade_all
 from grader.running.protocols import GradingSuite, Outcome
+from grader.sandbox import Limits
 
 distributed = late("distributed", "dask.distributed is not installed: no cluster")
 
@@ -208,7 +209,8 @@ def grading(tmp_path, recipe) -> Grading:
     out = tmp_path / "results"
     out.mkdir()
     suite = fake_cluster_suite.Suite()
-    return Grading(out, fake_cluster_suite.run, suite, "s1", "1", recipe.course(), deadline_s=60)
+    limits = Limits(slot_seconds=60)
+    return Grading(out, fake_cluster_suite.run, suite, "s1", "1", recipe.course(), limits=limits)
 
 
 def test_the_stand_ins_offer_what_the_pool_asks_for(grading):
@@ -458,7 +460,8 @@ def test_what_is_no_record_of_this_submission_is_an_error(grading):
 def test_interrupt_keeps_what_is_done(tmp_path, grading, recipe, scheduler, monkeypatch):
     work = hand_in(tmp_path / "class", a="pass", b="pass", c="hang", d="hang")
     monkeypatch.setattr(grader_run.Course, "load", recipe.course)
-    monkeypatch.setattr(grader_run, "_grading", lambda *_: replace(grading, deadline_s=3.0))
+    grading = replace(grading, limits=Limits(slot_seconds=3.0))
+    monkeypatch.setattr(grader_run, "_grading", lambda *_: grading)
     monkeypatch.setattr(grader_run, "_recipe", lambda *_: recipe)
     there = [grading.out / "a.json", grading.out / "b.json"]
 

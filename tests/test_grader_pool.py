@@ -22,6 +22,7 @@ from grader.running.child import Grading
 from grader.running.locks import results_lock
 from grader.running.pool import grade_all
 from grader.running.protocols import GradingSuite, Outcome
+from grader.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
 PRELOAD = ("grader.running.pool",)
@@ -155,7 +156,7 @@ def grading(tmp_path, course, fakes) -> Grading:
     out = tmp_path / "results"
     out.mkdir()
     suite = fake_suite.Suite(scratch)
-    return Grading(out, fake_suite.run, suite, "s1", "1", course, deadline_s=60)
+    return Grading(out, fake_suite.run, suite, "s1", "1", course, limits=Limits(slot_seconds=60))
 
 
 def test_the_stand_ins_offer_what_the_pool_asks_for(grading):
@@ -248,7 +249,7 @@ def test_a_failing_harness_costs_one_submission_only(grading, tmp_path):
 
 def test_a_hang_is_stopped_with_everything_it_started(grading, tmp_path):
     work = hand_in(tmp_path / "class", ana="hang", bob="pass", cyd="exit7")
-    summaries = graded(work, replace(grading, deadline_s=2.0))
+    summaries = graded(work, replace(grading, limits=Limits(slot_seconds=2.0)))
     assert {s.student: s.state for s in summaries.values()} == {
         "ana": "error",
         "bob": "graded",

@@ -231,7 +231,7 @@ def allocating(request, tmp_path_factory):
 
 @pytest.mark.parametrize("mib", [ROOM_MIB // 2, 2 * ROOM_MIB])
 def test_a_worker_gives_a_call_no_more_room_than_it_is_asked_for(allocating, mib):
-    from grader.sandbox.remote import OutOfRoom
+    from grader.sandbox.problems import OutOfRoom
 
     room = ROOM_MIB << 20
     allocating.allocate(np.array([1]))

@@ -16,20 +16,18 @@ from sandbox_support import RUNNER, SLOT, require_bubblewrap, start, write_submi
 from assignment.harness.student import ImportFailure
 from grader.base.words import speaking
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
-from grader.sandbox.remote import (
+from grader.sandbox.problems import (
     BudgetExhausted,
     OutputTooLarge,
     ProtocolViolation,
-    RemoteObject,
-    RemoteStudent,
     StudentException,
     SubmissionProblem,
-    UnsupportedArray,
     WorkerDied,
     WorkerTimeout,
     student_exception,
 )
-from grader.sandbox.wire import WireError
+from grader.sandbox.remote import RemoteObject, RemoteStudent
+from grader.sandbox.wire import UnsupportedArray, WireError
 
 SANDBOX = require_bubblewrap()
 
@@ -489,7 +487,7 @@ def test_a_broken_cell_spoils_only_itself_and_is_named(tmp_path):
 def test_an_endless_loop_is_stopped_and_the_next_test_starts_afresh(hostile):
     student = hostile(call_seconds=0.3)
     student.begin_test("one")
-    with pytest.raises(WorkerTimeout, match=r"run did not return within 0\.3 s"):
+    with pytest.raises(WorkerTimeout, match=r"run did not return within 0\.3 s of processor time"):
         student.run("while True: pass")
     with pytest.raises(WorkerTimeout):
         student.run("answer = 1")
@@ -497,8 +495,23 @@ def test_an_endless_loop_is_stopped_and_the_next_test_starts_afresh(hostile):
     assert student.run("answer = 1") == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "which"),
+    [
+        ("time.sleep(60)", "sleep"),
+        ("while True: time.sleep(0.001)", "sleep"),
+        ("threading.Thread(target=spin).start(); time.sleep(60)", "processor time"),
+        ("time.process_time = time.monotonic = lambda: 0; spin()", "processor time"),
+    ],
+)
+def test_a_call_ends_after_sleep_or_processor_time_whoever_takes_it(hostile, source, which):
+    spin = "def spin():\n    while True:\n        pass\nimport threading, time\n"
+    with pytest.raises(WorkerTimeout, match=rf"run did not return within 0\.4 s of {which}"):
+        hostile(call_seconds=0.4, idle_seconds=0.4).run(spin + source)
+
+
 def test_what_timed_out_twice_is_not_tried_again(hostile):
-    student = hostile(call_seconds=0.2)
+    student = hostile(idle_seconds=0.2)
     for test in ("one", "two"):
         student.begin_test(test)
         with pytest.raises(WorkerTimeout):
@@ -558,7 +571,7 @@ def test_a_worker_that_dies_says_how_and_a_new_one_follows(hostile, source, reas
 def test_death_between_calls_is_noticed(hostile):
     student = hostile()
     student.run("import os, threading; threading.Timer(0.05, os._exit, [3]).start()")
-    student._worker.exit_reason(5)
+    student._channel.worker.exit_reason(5)
     with pytest.raises(WorkerDied, match="status 3"):
         student.run("answer = 1")
 
@@ -638,14 +651,14 @@ def test_a_forged_frame_during_a_call_is_a_violation(hostile, body):
     student = hostile()
     with pytest.raises(ProtocolViolation, match="run: the program sent something"):
         student.run(forger(body))
-    assert student._worker is None
+    assert student._channel is None
 
 
 def test_a_frame_before_the_question_is_a_violation(hostile):
     student = hostile()
     late = "def late():\n    time.sleep(0.05)\n    os.write(fd, header(2, 0, b'x' * 8) + b'{}')\n"
     student.run(forger(f"{late}\nthreading.Thread(target=late).start()"))
-    wait_for_bytes(student._worker.reply_fd)
+    wait_for_bytes(student._channel.worker.reply_fd)
     with pytest.raises(ProtocolViolation, match="before it was asked"):
         student.run("answer = 1")
 
@@ -667,7 +680,7 @@ text = b'{"ok": 5}'
     student = hostile()
     answer = "os.write(fd, header(len(text), 0, nonce) + text)"
     assert student.run(forger(source + answer)) == 5
-    wait_for_bytes(student._worker.reply_fd)
+    wait_for_bytes(student._channel.worker.reply_fd)
     with pytest.raises(ProtocolViolation):
         student.run("answer = 1")
 
@@ -699,13 +712,13 @@ os.write(fd, header(len(text), 0, frame.f_locals["header"][-8:]) + text)
         hostile().run(forger(source))
 
 
-def test_a_slow_drip_ends_at_the_deadline(hostile):
-    student = hostile(call_seconds=0.5)
+def test_a_slow_drip_is_sleep(hostile):
+    student = hostile(idle_seconds=0.5)
     with pytest.raises((WorkerTimeout, ProtocolViolation)):
         student.run(forger("while True:\n    os.write(fd, b'x'); time.sleep(0.05)"))
 
 
-def test_a_worker_that_does_not_read_ends_at_the_deadline(hostile):
+def test_a_worker_that_does_not_read_is_stopped(hostile):
     student = hostile(call_seconds=0.5)
     student.run("answer = 1")
     blocker = """
@@ -742,7 +755,7 @@ def test_nothing_is_left_after_many_workers(tmp_path):
     def use() -> None:
         with start(folder, SANDBOX) as student:
             student.run("print('x'); answer = np.zeros(3)")
-            process = student._worker.process
+            process = student._channel.worker.process
         assert process.returncode is not None
 
     use()

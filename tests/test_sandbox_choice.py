@@ -254,11 +254,11 @@ class Leaky:
             reply_fd=pipes.far_reply,
             nonce=b"12345678".hex(),
         )
-        worker = str(ROOT / "grader" / "sandbox" / "worker.py")
+        worker = str(ROOT / "grader" / "sandbox" / "worker" / "start.py")
         program = f"""
 import runpy, sys
 sys.path.append({str(ROOT)!r})
-sys.argv = ["worker.py", {config!r}]
+sys.argv = ["start.py", {config!r}]
 runpy.run_path({worker!r}, run_name="__main__")
 """
         process = subprocess.Popen(

@@ -27,7 +27,8 @@ from sandbox_support import (
 
 from grader.sandbox.bubblewrap import FIRST_UID
 from grader.sandbox.confine import landlock_version
-from grader.sandbox.remote import Limits, RemoteStudent
+from grader.sandbox.limits import Limits
+from grader.sandbox.remote import RemoteStudent
 
 REPOSITORY = Path(__file__).parent.parent
 BUBBLEWRAP = ("bubblewrap", USER_NAMESPACE)
@@ -89,7 +90,7 @@ def test_the_root_folder_holds_only_what_a_worker_needs(explorer):
     assert explorer("import os; answer = os.listdir('/tmp') + os.listdir('/dev/shm')") == []
     assert explorer("import os; answer = sorted(os.listdir('/opt/worker'))") == [
         "wire.py",
-        "worker.py",
+        "worker",
     ]
 
 
@@ -249,7 +250,7 @@ def test_as_root_each_slot_has_its_own_user(explorer):
     if not AS_ROOT or explorer.tier == USER_NAMESPACE:
         pytest.skip("only root gives each slot its own user")
     assert explorer("import os; answer = os.getuid()") == FIRST_UID + SLOT
-    outside = explorer.student._worker.process.pid
+    outside = explorer.student.pid
     if explorer.tier in ("bubblewrap", *PORTABLE):
         *_, worker = (outside, *descendants(outside))
         assert Path(f"/proc/{worker}/cmdline").read_text()
@@ -401,7 +402,7 @@ sys.path[:0] = [{root!r}, {tests!r}]
 from sandbox_support import choose_sandbox, start
 student = start(Path({folder!r}), choose_sandbox({tier!r}))
 student.run("answer = 1")
-pid = student._worker.process.pid
+pid = student.pid
 from test_sandbox_isolation import descendants
 endless = "print('spinning', flush=True)" + chr(10) + "while True: pass"
 threading.Thread(target=student.run, args=(endless,), daemon=True).start()

@@ -46,7 +46,7 @@ def test_the_defaults_are_within_the_ranges():
         ("call_seconds = 'long'", r"call_seconds is 'long'; it must be a number from 0\.1"),
         ("call_seconds = inf", r"call_seconds is inf; it must be a number from 0\.1"),
         ("call_seconds = nan", r"call_seconds is nan; it must be a number from 0\.1"),
-        ("memory = 5", r'there is no limit called "memory", only call_seconds, start_seconds'),
+        ("memory = 5", r'there is no limit called "memory", only call_seconds, idle_seconds'),
         ("memory_mib 5", r"limits\.toml are not valid TOML: .*line 1"),
         ("processes = 0\nframe_mib = 0", r"processes is 0; .*; frame_mib is 0; it must be"),
     ],

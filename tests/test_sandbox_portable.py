@@ -138,7 +138,7 @@ def test_slots_cannot_read_or_signal_each_other(submission):
 def test_nothing_is_left_of_a_worker(submission):
     with start(submission, sandbox_of("portable")) as student:
         folder = Path(student.run("import os; answer = os.getcwd()"))
-        pid = student._worker.process.pid
+        pid = student.pid
         assert (folder / "submission" / "assignment" / "attention.py").exists()
     assert not folder.exists()
     assert not Path(f"/proc/{pid}").exists()

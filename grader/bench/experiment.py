@@ -35,7 +35,7 @@ from grader.bench.verify import (
     check_tokens,
     expected_kind,
 )
-from grader.sandbox.remote import SubmissionProblem
+from grader.sandbox.problems import SubmissionProblem
 
 WARM_UP_STEPS = 3
 PRODUCT_REPEATS = 5

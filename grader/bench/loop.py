@@ -30,9 +30,10 @@ def limits_for(setting: Setting, call_seconds: float) -> BenchLimits:
     """Wide enough that none is met by honest code; a hang still ends."""
     memory = {"cpu": (4 if setting.impl == "numpy" else 16) * GIB, "cuda": 1 << 24}
     return BenchLimits(
-        call_seconds=call_seconds,
+        call_seconds=call_seconds * setting.threads,
+        idle_seconds=call_seconds,
         start_seconds=60.0,
-        total_seconds=3600.0,
+        total_seconds=3600.0 * setting.threads,
         cpu_seconds=7200,
         memory_mib=memory[setting.device],
         processes=8 + setting.threads if setting.impl == "numpy" else 256,

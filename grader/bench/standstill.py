@@ -11,7 +11,8 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
+
+from grader.sandbox.processes import descendants, processor_seconds, status
 
 STOP_SECONDS = 5.0
 
@@ -22,23 +23,20 @@ class StillRunning(Exception):
 
 def processes_of(pid: int) -> list[int]:
     """A child of ours and all that descend from it; none once it has been collected."""
-    if not (status := _status(pid)) or int(status[1]) != os.getpid():
+    if not (fields := status(pid)) or int(fields[1]) != os.getpid():
         return []  # the number may be somebody else's by now
-    found = [pid]
-    for known in found:
-        found += _children(known)
-    return found
+    return descendants(pid)
 
 
 def is_stopped(pid: int) -> bool:
     """Stopped by a signal, or gone."""
-    fields = _status(pid)
+    fields = status(pid)
     return not fields or fields[0] in "TtZX"
 
 
-def cpu_ticks(pid: int) -> int:
-    """Processor time that a process and its descendants have used, in clock ticks."""
-    return sum(int(f[11]) + int(f[12]) for p in processes_of(pid) if (f := _status(p)))
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process and its descendants have used."""
+    return sum(processor_seconds(process) or 0.0 for process in processes_of(pid))
 
 
 def stop(pid: int) -> None:
@@ -70,28 +68,3 @@ def turn(of: int, others: list[int]) -> Iterator[None]:
         yield
     finally:
         stop(of)
-
-
-def _status(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on; empty when there is no such process."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def _children(pid: int) -> list[int]:
-    """Of all threads of a process."""
-    try:
-        threads = list(Path(f"/proc/{pid}/task").iterdir())
-        if threads and not (threads[0] / "children").exists():
-            return _children_by_search(pid)
-        return [int(c) for thread in threads for c in (thread / "children").read_text().split()]
-    except OSError:  # it has just ended
-        return []
-
-
-def _children_by_search(pid: int) -> list[int]:
-    """For kernels that do not list them."""
-    numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [n for n in numbers if (fields := _status(n)) and int(fields[1]) == pid]

@@ -34,7 +34,8 @@ from grader.intake.submissions import find_submissions
 from grader.reports.pages.site import build_report
 from grader.results.record import SubmissionResult, read_record
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
-from grader.sandbox.remote import RemoteStudent, SubmissionProblem
+from grader.sandbox.problems import SubmissionProblem
+from grader.sandbox.remote import RemoteStudent
 from reference_model import smollm2
 
 RESULTS, REPORT = Path("results"), Path("report")

@@ -17,7 +17,7 @@ from assignment.harness.parts import GIVEN_FUNCTIONS, PART_BY_NUMBER, STUDENT_MO
 from grader.base.places import SOLUTION
 from grader.base.words import spoken
 from grader.results.record import TestResult
-from grader.sandbox.remote import TrustedParts
+from grader.sandbox.channel import TrustedParts
 
 # Said in the run's language.
 RIGHT = "right with trusted versions of the other parts"

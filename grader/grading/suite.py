@@ -50,7 +50,8 @@ from grader.results.record import (
     Visibility,
 )
 from grader.sandbox import Limits, Sandbox, SandboxUnavailable, choose_sandbox
-from grader.sandbox.remote import BudgetExhausted, OutOfRoom, RemoteStudent
+from grader.sandbox.problems import BudgetExhausted, OutOfRoom
+from grader.sandbox.remote import RemoteStudent
 
 from . import real_model, second_run
 

@@ -133,7 +133,7 @@ def other_limits(
     scores = settled_scores(out) if scores is None else scores
     noted = {student: score.limits for student, score in scores.items() if score.limits}
     wanted = limits or next(reversed(noted.values()), {})
-    others = {student: under for student, under in noted.items() if under != wanted}
+    others = {student: under for student, under in noted.items() if _is_other(under, wanted)}
     if not others:
         return ""
     differ = filter(None, (_in_place_of(name, others.values(), wanted[name]) for name in wanted))
@@ -143,6 +143,11 @@ def other_limits(
         "limits as the others, run the grader over these submissions with --regrade; the old "
         f"records move to {out / HISTORY}/."
     )
+
+
+def _is_other(under: dict[str, float], wanted: dict[str, float]) -> bool:
+    """In a limit that both know: records of before lack those that are new."""
+    return any(under[name] != wanted[name] for name in under.keys() & wanted)
 
 
 def mixtures(out: Path) -> tuple[str, ...]:

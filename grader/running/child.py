@@ -44,7 +44,6 @@ class Grading(Generic[SuiteT]):
     limits: Limits = field(default_factory=Limits)
     regrade: bool = False
     accept_names: bool = False  # of files, see grader.intake.near_names
-    deadline_s: float = 300.0  # for all of one submission, far beyond the budgets inside
     # Of the messages in the records; None: by each machine's locale.
     language: str | None = None
 

@@ -85,7 +85,7 @@ def grade_all(
                     slot = free_slots.pop(0)
                     child = _start(context, waiting.popleft(), grading, slot, scratch)
                     running[child.process.sentinel] = child
-            for sentinel in _wait(running, grading.deadline_s):
+            for sentinel in _wait(running, grading.limits.slot_seconds):
                 with uninterrupted(), _BOOKS:
                     child = running[sentinel]
                     done.append(_finish(child, grading))
@@ -174,16 +174,16 @@ def _raise_again(signals: dict[int, None]) -> None:
         signal.raise_signal(number)
 
 
-def _wait(running: dict[int, _Running], deadline_s: float) -> list[int]:
+def _wait(running: dict[int, _Running], slot_seconds: float) -> list[int]:
     """The sentinels of the children that ended or overstayed."""
     now = time.monotonic()
-    next_deadline = min(child.started + deadline_s for child in running.values())
+    next_deadline = min(child.started + slot_seconds for child in running.values())
     # A signal that comes between Python's last look and the wait would be seen only after it.
     ready: list[Any] = connection.wait(
         list(running), timeout=min(1.0, max(0.0, next_deadline - now))
     )
     now = time.monotonic()
-    overdue = [key for key, child in running.items() if now >= child.started + deadline_s]
+    overdue = [key for key, child in running.items() if now >= child.started + slot_seconds]
     return list(dict.fromkeys([*ready, *overdue]))
 
 
@@ -200,7 +200,7 @@ def _finish(child: _Running, grading: Grading) -> Summary:
             reason = tr(
                 "The grader stopped this submission after {n:.0f} s: neither result nor error by "
                 "then.",
-                n=grading.deadline_s,
+                n=grading.limits.slot_seconds,
             )
         else:
             how = _how_it_ended(exitcode)

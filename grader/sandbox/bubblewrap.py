@@ -18,7 +18,7 @@ from typing import Self
 
 from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
-from grader.sandbox.files import WORKER_FILES, submission_files, worker_source
+from grader.sandbox.files import START, WORKER_FILES, submission_files, worker_source
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view
 from grader.sandbox.limits import Limits
@@ -104,7 +104,7 @@ class Bubblewrap:
                 options += ["--seccomp", str(_sealed(self._filter, opened))]
             args = _sealed("\0".join(options).encode() + b"\0", opened)
             command = [self._program, "--args", str(args), "--", str(self._view.executable)]
-            worker = str(WORKER / "worker.py")
+            worker = str(WORKER / START)
             process = subprocess.Popen(
                 [*command, "-I", "-S", "-B", worker, config],
                 stdin=subprocess.DEVNULL,

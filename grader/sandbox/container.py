@@ -6,6 +6,7 @@ standard input and output (confine.py moves them out of a submission's way), and
 bound too. The command line program runs as long as the container and passes the bytes on.
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -16,13 +17,13 @@ import shutil
 import subprocess
 import tarfile
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Self
 
 from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
-from grader.sandbox.files import CONFINE, WorkerFolder, remove_left_behind
+from grader.sandbox.files import CONFINE, START, WorkerFolder, remove_left_behind
 from grader.sandbox.filters import load_filter, profile_path, required_filter
 from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view
 from grader.sandbox.limits import Limits
@@ -140,7 +141,19 @@ class Container:
                 keeper.kill()
                 keeper.wait()
 
-        return WorkerProcess(process, *pipes.near, nonce, stop=stop, cleanup=folder.remove)
+        find = partial(self._first_pid, name)
+        return WorkerProcess(
+            process, *pipes.near, nonce, stop=stop, cleanup=folder.remove, find=find
+        )
+
+    def _first_pid(self, name: str) -> int | None:
+        """Of a container, where its engine runs on this machine and not in one of its own."""
+        asked = [self._program, *self.engine.options, "container", "inspect"]
+        pid = _ask([*asked, "--format", "{{.State.Pid}}", name]).stdout.decode().strip()
+        with contextlib.suppress(OSError):
+            if pid.isdigit() and CONFINE in Path(f"/proc/{pid}/cmdline").read_text():
+                return int(pid)
+        return None
 
     def _keeper(self, name: str, folder: WorkerFolder) -> subprocess.Popen:
         """A process that outlives the grader long enough to remove the container."""
@@ -195,7 +208,7 @@ class Container:
         seen += [Path("/dev") / name for name in READ_DEVICES]
         return {
             "config": config,
-            "worker": str(WORKER / "worker.py"),
+            "worker": str(WORKER / START),
             "cwd": None,
             "uid": None,
             "parent": None,

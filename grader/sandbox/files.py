@@ -8,7 +8,10 @@ from pathlib import Path
 
 MAX_FILES = 200
 MAX_SUBMISSION_BYTES = 32 << 20
-WORKER_FILES = ("worker.py", "wire.py")
+HERE = Path(__file__).parent
+# As they are named below this folder, and below the folder that a worker has them in.
+WORKER_FILES = ("wire.py", *(f"worker/{p.name}" for p in sorted((HERE / "worker").glob("*.py"))))
+START = "worker/start.py"
 CONFINE = "confine.py"
 FOLDER_PREFIX = "grader-worker-"
 
@@ -35,9 +38,8 @@ def submission_files(submission: Path) -> dict[str, bytes]:
 
 @cache
 def worker_source(name: str) -> bytes:
-    """The text of worker.py, wire.py or confine.py."""
-    here = Path(__file__).parent
-    return (here / name).read_bytes()
+    """The text of one of WORKER_FILES or of confine.py."""
+    return (HERE / name).read_bytes()
 
 
 class WorkerFolder:

@@ -21,8 +21,10 @@ PARENT_MIB = 400
 # What a file may ask for: smallest, largest.
 RANGES = {
     "call_seconds": (0.1, 3600.0),
-    "start_seconds": (1.0, 600.0),
+    "idle_seconds": (0.1, 3600.0),
     "total_seconds": (1.0, 86400.0),
+    "start_seconds": (1.0, 600.0),
+    "slot_seconds": (1.0, 86400.0),
     "cpu_seconds": (1, 86400),
     "memory_mib": (512, 1 << 20),
     "processes": (1, 1024),
@@ -34,12 +36,18 @@ RANGES = {
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on one submission; seconds are wall time unless said otherwise.
+    """Bounds on one submission.
+
+    Time for which a worker waits while other processes have the cores is not the submission's (see
+    grader.sandbox.clock); only `start_seconds` and `slot_seconds` are of the clock on the wall.
 
     Attributes:
-        call_seconds: one call of a function.
+        call_seconds: processor time of one call of a function.
+        idle_seconds: sleep in one call.
+        total_seconds: processor time and sleep in all calls of a submission together.
         start_seconds: from the start of a worker to its first answer.
-        total_seconds: all calls of a submission together.
+        slot_seconds: from the start of a submission to its record; then the state is `error`, and
+            the next run tries again.
         cpu_seconds: processor time of one worker.
         memory_mib: address space of one worker, the interpreter's and numpy's included.
         processes: threads of one worker, the first included (where the kernel can count them).
@@ -49,8 +57,10 @@ class Limits:
     """
 
     call_seconds: float = 5.0
-    start_seconds: float = 20.0
+    idle_seconds: float = 10.0
     total_seconds: float = 90.0
+    start_seconds: float = 20.0
+    slot_seconds: float = 600.0
     cpu_seconds: int = 120
     memory_mib: int = 2048
     processes: int = 8

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from grader.sandbox.config import ENVIRONMENT, worker_config
+from grader.sandbox.files import HERE, START
 from grader.sandbox.interpreter import packages_folder
 from grader.sandbox.limits import PER_USER, Limits
 from grader.sandbox.process import Pipes, WorkerProcess, close_all, open_files
@@ -49,9 +50,8 @@ class NoSandbox:
             reply_fd=pipes.far_reply,
             nonce=nonce.hex(),
         )
-        worker = Path(__file__).with_name("worker.py")
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", str(worker), config],
+            [sys.executable, "-I", "-S", "-B", str(HERE / START), config],
             stdin=subprocess.DEVNULL,
             stdout=pipes.far_output,
             stderr=pipes.far_output,

@@ -17,7 +17,7 @@ from pathlib import Path
 from grader.sandbox import confine
 from grader.sandbox.base import SandboxUnavailable, probe_once
 from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
-from grader.sandbox.files import CONFINE, WorkerFolder, remove_left_behind
+from grader.sandbox.files import CONFINE, START, WorkerFolder, remove_left_behind
 from grader.sandbox.filters import load_filter, required_filter
 from grader.sandbox.interpreter import UnsafeInterpreter, interpreter_view, protected_paths
 from grader.sandbox.limits import PER_USER, Limits
@@ -133,7 +133,7 @@ class Portable:
         layers = ["shared", ""] if self._landlock else ["shared", "readonly", ""]
         return {
             "config": config,
-            "worker": str(folder.worker / "worker.py"),
+            "worker": str(folder.worker / START),
             "cwd": str(folder.submission.parent),
             "uid": uid,
             "parent": os.getpid(),

@@ -22,7 +22,8 @@ class WorkerProcess:
     """Pipes are non-blocking on our side. `nonce` is what the worker's first frame must carry.
 
     `stop` ends what a signal to the process does not reach (a container), `cleanup` removes what
-    the worker needed on disk; each is called once.
+    the worker needed on disk; each is called once. `find` gives the number of the worker's first
+    process where it does not come from `process`.
     """
 
     process: subprocess.Popen
@@ -33,6 +34,11 @@ class WorkerProcess:
     inner_pidfd: int | None = None
     stop: Callable[[], None] | None = None
     cleanup: Callable[[], None] | None = None
+    find: Callable[[], int | None] | None = None
+
+    def first_pid(self) -> int | None:
+        """The process from which all of the worker's come, as this machine numbers it, if known."""
+        return self.process.pid if self.find is None else self.find()
 
     def exit_reason(self, wait_seconds: float = 1.0) -> str:
         """How the worker ended, in words; "" while it is running. Does not reap it."""

@@ -4,228 +4,31 @@ Nothing here trusts what comes back. A reply is bounded in size and time, must c
 the open request, and becomes plain values made on this side.
 """
 
-import builtins
-import os
-import secrets
-import select
-import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from assignment.harness.student import ImportFailure, import_error
 from grader.base.words import tr
-from grader.sandbox import Limits, SandboxUnavailable, WorkerProcess, wire
-from grader.sandbox.wire import UnsupportedArray
-
-__all__ = [
-    "BudgetExhausted",
-    "Limits",
-    "OutOfRoom",
-    "OutputTooLarge",
-    "ProtocolViolation",
-    "RemoteObject",
-    "RemoteStudent",
-    "StudentException",
-    "SubmissionProblem",
-    "TrustedParts",
-    "UnsupportedArray",
-    "WorkerDied",
-    "WorkerTimeout",
-]
+from grader.sandbox import Limits, wire
+from grader.sandbox.channel import Channel, Output, TrustedParts, connect
+from grader.sandbox.clock import OwnTime
+from grader.sandbox.problems import (
+    BudgetExhausted,
+    OutOfRoom,
+    OutputTooLarge,
+    ProtocolViolation,
+    SubmissionProblem,
+    WorkerDied,
+    WorkerTimeout,
+    student_exception,
+)
 
 MAX_STRIKES = 2
 MAX_STRIKES_IN_ALL = 6
 EVERYTHING = ""
-CHUNK = 1 << 20
-MAX_LINE = 10**6  # of a file, which is far smaller than that
-
-
-@dataclass(frozen=True)
-class TrustedParts:
-    """Functions that take the place of a submission's, in all parts but the one under test.
-
-    Attributes:
-        sources: the text of each trusted module; names of `own` functions in it mean the student's.
-        own: the functions under test.
-    """
-
-    sources: dict[str, str]
-    own: tuple[str, ...]
-
-
-class SubmissionProblem(Exception):
-    """The submission, not its answer, is at fault: it hung, died or broke the protocol."""
-
-
-class WorkerTimeout(SubmissionProblem):
-    """A call did not come back in time."""
-
-
-class WorkerDied(SubmissionProblem):
-    """The worker process ended during or between calls."""
-
-
-class ProtocolViolation(SubmissionProblem):
-    """Bytes came that are not the answer to the open request."""
-
-
-class OutputTooLarge(SubmissionProblem):
-    """A function returned more than one frame may carry."""
-
-
-class BudgetExhausted(SubmissionProblem):
-    """The submission has used the time it was given for all its calls together."""
-
-
-class OutOfRoom(Exception):
-    """A call needed more memory than it was given room for."""
-
-
-class StudentException(Exception):
-    """An exception of a class that only the submission has; `type_name` is that class's name."""
-
-    student_where: str = ""
-
-    def __init__(self, type_name: str, message: str = ""):
-        super().__init__(f"{type_name}: {message}" if message else type_name)
-        self.type_name = type_name
-
-
-class Channel:
-    """Sends one request and reads its reply, within a deadline, keeping the worker's prints."""
-
-    def __init__(self, worker: WorkerProcess, limits: Limits, output: "Output"):
-        self._worker = worker
-        self._limits = limits
-        self._output = output
-        self._poll = select.poll()
-        self._poll.register(worker.reply_fd, select.POLLIN)
-        self._poll.register(worker.output_fd, select.POLLIN)
-        self._output_open = True
-
-    def exchange(self, message: dict, arrays: list, deadline: float):
-        """(reply, numbers). Raises a SubmissionProblem without a function name in it."""
-        nonce = secrets.token_bytes(8)
-        frame = wire.build_frame(nonce, message, arrays, self._limits.frame_bytes)
-        self._refuse_early_bytes()
-        self._send(frame, deadline)
-        return self.receive(nonce, deadline)
-
-    def receive(self, nonce: bytes, deadline: float):
-        """The frame that carries `nonce`."""
-        try:
-            header = self._read(wire.HEADER.size, deadline)
-            sizes = wire.check_header(header, nonce, self._limits.frame_bytes)
-            body = self._read(sum(sizes), deadline)
-            return wire.parse_body(body, sizes[0])
-        except wire.WireError as error:
-            raise ProtocolViolation(f"sent something that is not a reply: {error}") from None
-
-    def drain(self) -> None:
-        """Take what was printed and is still in the pipe."""
-        while self._output_open and self._take_output():
-            pass
-
-    def _refuse_early_bytes(self) -> None:
-        for fd, event in self._poll.poll(0):
-            if fd == self._worker.output_fd:
-                self._take_output()
-            elif event & select.POLLIN:
-                raise ProtocolViolation("sent data before it was asked for anything")
-            else:
-                self._died()
-
-    def _send(self, frame: bytes, deadline: float) -> None:
-        rest = memoryview(frame)
-        while True:
-            try:
-                rest = rest[os.write(self._worker.request_fd, rest) :]
-            except BlockingIOError:
-                self._wait_writable(deadline)
-            except BrokenPipeError:
-                self._died()
-            if not rest:
-                return
-
-    def _wait_writable(self, deadline: float) -> None:
-        self._poll.register(self._worker.request_fd, select.POLLOUT)
-        try:
-            for fd, event in self._wait(deadline):
-                if fd == self._worker.output_fd:
-                    self._take_output()
-                elif fd == self._worker.reply_fd:
-                    if event & select.POLLIN:
-                        raise ProtocolViolation("answered before it had read the whole question")
-                    self._died()
-        finally:
-            self._poll.unregister(self._worker.request_fd)
-
-    def _read(self, count: int, deadline: float) -> bytes:
-        parts = []
-        while count:
-            try:
-                part = os.read(self._worker.reply_fd, min(count, CHUNK))
-            except BlockingIOError:
-                self._wait_readable(deadline)
-                continue
-            if not part:
-                self._died()
-            parts.append(part)
-            count -= len(part)
-            if count and time.monotonic() > deadline:
-                raise WorkerTimeout
-        return b"".join(parts)
-
-    def _wait_readable(self, deadline: float) -> None:
-        ready = [fd for fd, _ in self._wait(deadline)]
-        if self._worker.output_fd in ready:
-            self._take_output()
-
-    def _wait(self, deadline: float):
-        left = deadline - time.monotonic()
-        ready = self._poll.poll(left * 1000) if left > 0 else []
-        if not ready:
-            raise WorkerTimeout
-        return ready
-
-    def _take_output(self) -> bool:
-        try:
-            part = os.read(self._worker.output_fd, CHUNK)
-        except BlockingIOError:
-            return False
-        if not part:
-            self._poll.unregister(self._worker.output_fd)
-            self._output_open = False
-            return False
-        self._output.add(part)
-        return True
-
-    def _died(self) -> None:
-        how = self._worker.exit_reason()
-        raise WorkerDied(how or tr("the process closed its side of the pipe"))
-
-
-class Output:
-    """What a submission printed: the first `limit` bytes, and a count of the others."""
-
-    def __init__(self, limit: int):
-        self._limit = limit
-        self._kept = bytearray()
-        self._dropped = 0
-
-    def add(self, part: bytes) -> None:
-        room = self._limit - len(self._kept)
-        self._kept += part[:room]
-        self._dropped += max(0, len(part) - room)
-
-    def tail(self, count: int) -> str:
-        text = self._kept.decode("utf-8", "replace")[-count:]
-        return text + (f"\n[{self._dropped} more bytes not kept]" if self._dropped else "")
 
 
 class RemoteObject:
@@ -313,7 +116,6 @@ class RemoteStudent:
         self._trusted = trusted
         self._max_strikes = max_strikes
         self._output = Output(self._limits.output_kib * 1024)
-        self._worker: WorkerProcess | None = None
         self._channel: Channel | None = None
         self._generation = 0
         self._problem: SubmissionProblem | None = None
@@ -364,13 +166,13 @@ class RemoteStudent:
 
     @property
     def seconds_used(self) -> float:
-        """Wall time spent waiting for this submission so far."""
+        """The submission's own time so far: what its calls computed and slept."""
         return self._spent
 
     @property
     def pid(self) -> int | None:
         """The worker's process as this machine numbers it; None while there is no worker."""
-        return None if self._worker is None else self._worker.process.pid
+        return None if self._channel is None else self._channel.worker.process.pid
 
     def close(self) -> None:
         self._stop()
@@ -413,7 +215,7 @@ class RemoteStudent:
         return self._ask(f"{target._type_name}[...]", self._about(target, "item"), (key,), {})
 
     def _about(self, target: RemoteObject, op: str, **more: str) -> dict:
-        if target._generation != self._generation or self._worker is None:
+        if target._generation != self._generation or self._channel is None:
             raise self._problem or WorkerDied(
                 tr("the worker that held this {kind} was stopped", kind=target._type_name)
             )
@@ -445,18 +247,15 @@ class RemoteStudent:
         channel = self._channel or self._start()
         message["free"], self._free = self._free, []
         left = self._allowed - self._spent
-        seconds = min(self._limits.call_seconds, left)
-        started = time.monotonic()
+        patience = OwnTime(
+            channel.clock, self._limits.call_seconds, self._limits.idle_seconds, left
+        )
         try:
-            return channel.exchange(message, arrays, started + seconds)
+            return channel.exchange(message, arrays, patience)
         except wire.TooLarge as error:
             raise ValueError(f"the arguments of {label} are too large: {error}") from None
         except WorkerTimeout:
-            if seconds == left:
-                raise self._exhausted() from None
-            raise WorkerTimeout(
-                tr("{call} did not return within {n:.3g} s (stopped)", call=label, n=seconds)
-            ) from None
+            raise self._overtime(label, patience) from None
         except WorkerDied as problem:
             raise WorkerDied(
                 tr("{call} ended the program: {how}", call=label, how=problem)
@@ -464,7 +263,7 @@ class RemoteStudent:
         except ProtocolViolation as problem:
             raise ProtocolViolation(f"{label}: the program {problem}") from None
         finally:
-            self._spent += time.monotonic() - started
+            self._spent += channel.clock.end()
 
     def _raise_known_problem(self, label: str) -> None:
         known = self._problem or self._given_up.get(label) or self._given_up.get(EVERYTHING)
@@ -472,6 +271,21 @@ class RemoteStudent:
             raise type(known)(*known.args)
         if self._spent >= self._allowed:
             raise self._exhausted()
+
+    def _overtime(self, label: str, patience: OwnTime) -> SubmissionProblem:
+        if patience.is_in_all_over:
+            return self._exhausted()
+        if patience.is_sleep_over:
+            n = self._limits.idle_seconds
+            words = tr("{call} did not return within {n:.3g} s of sleep (stopped)", call=label, n=n)
+        else:
+            n = self._limits.call_seconds
+            words = tr(
+                "{call} did not return within {n:.3g} s of processor time (stopped)",
+                call=label,
+                n=n,
+            )
+        return WorkerTimeout(words)
 
     def _exhausted(self) -> BudgetExhausted:
         n = self._allowed
@@ -539,51 +353,19 @@ class RemoteStudent:
     # --- the worker ------------------------------------------------------------------------------
 
     def _start(self) -> Channel:
-        """Start a worker and check what it says of itself. No code of the submission runs yet."""
-        started = time.monotonic()
-        worker = self._sandbox.launch(
-            self._submission, self._limits, self._slot, self._modules, self._mapped
+        where = (self._submission, self._limits, self._slot, self._modules, self._mapped)
+        self._channel = connect(
+            lambda: self._sandbox.launch(*where), self._limits, self._output, self._trusted
         )
-        channel = Channel(worker, self._limits, self._output)
-        try:
-            deadline = started + self._limits.start_seconds
-            hello, _ = channel.receive(worker.nonce, deadline)
-            if self._trusted is not None:
-                self._hand_over(self._trusted, channel, deadline)
-        except SubmissionProblem as problem:
-            channel.drain()
-            worker.close()
-            said = self._output.tail(300).strip()
-            raise SandboxUnavailable(f"a worker could not start: {problem} {said}") from None
-        if hello["forbidden"] is not None:
-            worker.close()
-            raise SandboxUnavailable(
-                f"a submission could import {hello['forbidden']} here; grade from an environment "
-                "where it is not installed beside numpy"
-            )
-        self._worker, self._channel = worker, channel
         self._generation += 1
         self._free = []
-        return channel
-
-    def _hand_over(self, trusted: TrustedParts, channel: Channel, deadline: float) -> None:
-        """Give the worker trusted functions before it runs anything of the submission."""
-        sources, own = trusted.sources, list(trusted.own)
-        request = {"op": "trust", "free": [], "sources": sources, "own": own}
-        reply, _ = channel.exchange(request, [], deadline)
-        if "error" in reply:
-            error = reply["error"]
-            raise SubmissionProblem(
-                f"the trusted functions could not be loaded ({error['type']}: {error['message']})"
-            )
+        return self._channel
 
     def _stop(self) -> None:
-        if self._worker is None or self._channel is None:
+        if self._channel is None:
             return
-        self._worker.kill()
-        self._channel.drain()
-        self._worker.close()
-        self._worker = self._channel = None
+        self._channel.close()
+        self._channel = None
         self._generation += 1
 
 
@@ -595,70 +377,6 @@ def default_modules() -> dict[str, str]:
     from assignment.harness.parts import MODULE_OF
 
     return dict(MODULE_OF)
-
-
-def student_exception(report: Any) -> Exception:
-    """The exception that a worker's report describes, harmless to raise on this side."""
-    if type(report) is not dict:
-        raise wire.WireError("an error report was expected")
-    name, message, where, bases = (report.get(k) for k in ("type", "message", "where", "bases"))
-    if type(name) is not str or type(message) is not str or type(where) is not str:
-        raise wire.WireError("an error report was expected")
-    if type(bases) is not list:
-        raise wire.WireError("an error report was expected")
-    name, message = wire.clean_text(name, 100), wire.clean_text(message)
-    error: Exception
-    if "import" in report:
-        error = _import_error(report["import"], message)
-    else:
-        error = _builtin_exception(name, message) or _own_exception(name, message, bases)
-    error.student_where = wire.clean_text(where, 200)  # type: ignore[attr-defined]
-    return error
-
-
-def _import_error(report: Any, notes: str) -> ImportError:
-    """The ImportError of a file that could not be imported; `notes` stand behind its words."""
-    if type(report) is not dict:
-        raise wire.WireError("a report of an import was expected")
-    kind, line = report.get("kind"), report.get("line")
-    texts: list[Any] = [report.get(name) for name in ("module", "file", "exception", "problem")]
-    if kind not in ("not_python", "ends_program", "raised"):
-        raise wire.WireError("a kind of import failure was expected")
-    if not all(type(text) is str for text in texts) or type(line) not in (int, type(None)):
-        raise wire.WireError("a report of an import was expected")
-    module, file, exception = (wire.clean_text(text, 100) for text in texts[:3])
-    line = None if line is None else min(max(line, 0), MAX_LINE)
-    failure = ImportFailure(kind, module, file, line, exception, wire.clean_text(texts[3]))
-    words = failure.in_words()
-    if report.get("no_such_module") is True and kind == "raised":
-        words += tr("; only numpy and the standard library are installed here")
-    return import_error(failure, wire.clean_text(words + notes))
-
-
-def _builtin_class(name: Any) -> type[Exception] | None:
-    found = getattr(builtins, name, None) if type(name) is str else None
-    plain = isinstance(found, type) and issubclass(found, Exception)
-    return found if plain and found is not StopIteration else None
-
-
-def _builtin_exception(name: str, message: str) -> Exception | None:
-    found = _builtin_class(name)
-    try:
-        return found(message) if found else None
-    except TypeError:  # UnicodeDecodeError and a few others want more than a text
-        return None
-
-
-def _own_exception(name: str, message: str, bases: list) -> Exception:
-    """A StudentException that is also what its class builds on, as AxisError is a ValueError."""
-    for base in bases[:10]:
-        kind = _builtin_class(base)
-        if kind not in (None, Exception) and name.isidentifier():
-            try:
-                return type(name, (StudentException, kind), {})(name, message)
-            except (TypeError, ValueError):  # an ExceptionGroup wants exceptions, not a text
-                break
-    return StudentException(name, message)
 
 
 def _texts(values: Any) -> list[str]:
