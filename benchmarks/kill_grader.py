@@ -59,7 +59,7 @@ class StubSuite:
 
 
 def stub_run(suite: StubSuite, prepared: Path, sandbox: str, limits: object, slot: int):
-    """Stands for grading.suite.run_suite: points that depend on the work and on the suite."""
+    """Stands for grading.submission.run_suite: points that depend on the work and on the suite."""
     from grader.results.record import TestResult
 
     work = (prepared / "assignment" / "attention.py").read_bytes()
