@@ -30,7 +30,7 @@ def result_of(item: pytest.Function, outcome: Outcome | None, seconds: float = 0
         file=item.path.name,
         function=item.originalname,
         case_set=_case_set(item),
-        case=_case(item),
+        case=case_of(item),
         part=grading.part,
         section=grading.section,
         title=grading.title,
@@ -79,7 +79,7 @@ def _case_set(item: pytest.Function) -> CaseSet | None:
     return callspec.params.get("oracle") if callspec else None
 
 
-def _case(item: pytest.Function) -> str:
+def case_of(item: pytest.Function) -> str:
     """pytest's name of the parameters without the set of cases, which has a name of its own."""
     if (case_set := _case_set(item)) is None:
         return item.callspec.id if hasattr(item, "callspec") else ""

@@ -11,14 +11,17 @@ from typing import cast
 from assignment.harness import told
 from assignment.harness.cases import load_cases
 from assignment.harness.outcome import OUTCOME
-from grader.diagnosis.lookup import diagnose_outcomes
+from assignment.harness.points import grading_of
+from grader.diagnosis.lookup import diagnose_outcomes, test_name
 from grader.results.record import DiagnosisRecord, SandboxKind, TestResult
 from grader.sandbox import Limits, Sandbox, choose_sandbox
 from grader.sandbox.remote import RemoteStudent
 
 from . import real_model, second_run
+from .charges import settled
+from .exchange import Exchange, trusted_parts
 from .result import visibility_of
-from .rules import with_needs, with_twin_rule
+from .rules import Gradings, held, with_twin_rule
 from .session import GradingSession, RemoteBackend, TrustedSession, run_to_end
 from .suite import Suite
 
@@ -55,12 +58,16 @@ def run_suite(
         seconds_used = remote.seconds_used
         texts = _texts(suite, remote, session.results)
         remote.close()  # a second worker of this slot counts against the same limits
-        tests = second_run.with_trusted_parts(
-            with_twin_rule(session.results),
+        gradings = {
+            test_name(item): grading for item in session.items if (grading := grading_of(item))
+        }
+        helped = second_run.repeated(
+            session.results,
+            _waiting(session.results, gradings),
             partial(_run_again, suite, sandbox, prepared, limits, slot),
             limits.total_seconds - seconds_used,
         )
-        tests = with_needs(tests, session.items)
+        tests = settled(session.results, gradings, helped)
         return SuiteOutcome(
             tests,
             cast(SandboxKind, sandbox.kind),
@@ -70,6 +77,14 @@ def run_suite(
             _diagnosed(session, tests),
             *texts,
         )
+
+
+def _waiting(results: list[TestResult], gradings: Gradings) -> dict[str, int]:
+    """Tests that passed and hang on a failing test of another part, with that part."""
+    lacking = held(with_twin_rule(results), gradings)
+    passed = (test for test in results if test.state == "passed" and test.id in lacking)
+    parts = {test.id: (test.part, lacking[test.id].grading.part) for test in passed}
+    return {test: part for test, (own, part) in parts.items() if part != own}
 
 
 def _texts(suite: Suite, remote: RemoteStudent, results: list[TestResult]) -> tuple[str, str]:
@@ -116,20 +131,21 @@ def _run_again(
     prepared: Path,
     limits: Limits,
     slot: int,
-    part: int,
+    exchange: Exchange,
     wanted: set[str],
     seconds: float,
-) -> tuple[list[TestResult], float]:
-    """Some tests of one part with trusted versions of all others (see second_run.RunAgain)."""
+) -> tuple[set[str], float]:
+    """Some tests of one part with functions of others exchanged (see second_run.RunAgain)."""
     with RemoteStudent(
         sandbox,
         prepared,
         replace(limits, total_seconds=seconds),
         slot,
         suite.mapped_files,
-        trusted=second_run.trusted_parts(part),
+        trusted=trusted_parts(exchange),
         max_strikes=second_run.MAX_STRIKES,
     ) as remote:
         session = TrustedSession(suite, RemoteBackend(remote), wanted)
         run_to_end(session)
-        return with_twin_rule(session.results), remote.seconds_used
+        right = {test.id for test in session.results if test.state == "passed"}
+        return right, remote.seconds_used

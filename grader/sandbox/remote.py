@@ -11,7 +11,7 @@ import select
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +47,17 @@ MAX_LINE = 10**6  # of a file, which is far smaller than that
 
 @dataclass(frozen=True)
 class TrustedParts:
-    """Functions that take the place of a submission's, in all parts but the one under test.
+    """Functions that take the place of a submission's, of parts that are not under test.
 
     Attributes:
-        sources: the text of each trusted module; names of `own` functions in it mean the student's.
-        own: the functions under test.
+        sources: the text of each trusted module; a name that is None in it means the student's.
+        functions: the names that are exchanged.
+        replaced: modules that become the trusted one where the student's does not run.
     """
 
     sources: dict[str, str]
-    own: tuple[str, ...]
+    functions: tuple[str, ...]
+    replaced: tuple[str, ...]
 
 
 class SubmissionProblem(Exception):
@@ -568,8 +570,7 @@ class RemoteStudent:
 
     def _hand_over(self, trusted: TrustedParts, channel: Channel, deadline: float) -> None:
         """Give the worker trusted functions before it runs anything of the submission."""
-        sources, own = trusted.sources, list(trusted.own)
-        request = {"op": "trust", "free": [], "sources": sources, "own": own}
+        request = {"op": "trust", "free": [], **asdict(trusted)}
         reply, _ = channel.exchange(request, [], deadline)
         if "error" in reply:
             error = reply["error"]

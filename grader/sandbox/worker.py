@@ -136,9 +136,9 @@ class Functions:
         self._cells: Notebooks | None = None
         self._cells_file = SUBMISSION / PACKAGE / "notebook_cells.json"
 
-    def trust(self, sources: dict[str, str], own: list[str]) -> None:
-        """From now on all functions but `own` are those of `sources` (before the first find)."""
-        self._trusted = TrustedParts(sources, own)
+    def trust(self, sources: dict[str, str], functions: list[str], replaced: list[str]) -> None:
+        """From now on these functions are those of `sources` (before the first find)."""
+        self._trusted = TrustedParts(sources, functions, replaced)
 
     def find(self, name: str):
         if self._trusted is not None:
@@ -191,18 +191,17 @@ class Functions:
 
 
 class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Trusted functions that take the place of a student's, in all parts but the one under test.
+    """Trusted functions that take the place of a student's, of parts that are not under test.
 
-    A student's module runs as it is, and then its functions of other parts are exchanged before
-    anything can import them; one that fails to run becomes the trusted module. In return, what the
-    trusted modules call of the part under test is the student's.
+    A student's module runs as it is, and then those functions are exchanged in it before anything
+    can import them; one that may be replaced becomes the trusted module where it fails to run. In
+    return, what the trusted modules call of all other functions is the student's.
     """
 
-    def __init__(self, sources: dict[str, str], own: list[str]):
+    def __init__(self, sources: dict[str, str], functions: list[str], replaced: list[str]):
         self._package = f"_trusted_{CONFIG['nonce']}"
         self._sources = {f"{self._package}.{name}": text for name, text in sources.items()}
-        self._own = own
-        self._own_modules = {MODULE_OF[name] for name in own}
+        self._replaced = replaced
         self._exchanged: dict[int, tuple[object, object]] = {}
         self._in_place = False
         package = types.ModuleType(self._package)
@@ -212,11 +211,7 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         self._modules = {
             name: importlib.import_module(f"{self._package}.{name}") for name in sources
         }
-        self.functions = {
-            name: getattr(self._modules[module], name)
-            for name, module in MODULE_OF.items()
-            if name not in own and hasattr(self._modules.get(module), name)
-        }
+        self.functions = {name: getattr(self._modules[MODULE_OF[name]], name) for name in functions}
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname in self._sources:
@@ -235,7 +230,7 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def has_run(self, name: str, module, problem: BaseException | None) -> None:
         """Exchange functions in a student's module that has run, or stopped with `problem`."""
         if problem is not None:
-            if name in self._own_modules or name not in self._modules:
+            if name not in self._replaced:
                 raise problem
             for given, value in vars(self._modules[name]).items():
                 if not given.startswith("__"):
@@ -252,7 +247,7 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         for name, module in list(sys.modules.items()):
             if name.startswith(f"{PACKAGE}."):
                 self._exchange_everywhere(vars(module))
-        for name in self._own:
+        for name in MODULE_OF.keys() - self.functions.keys():
             for module in self._modules.values():
                 if hasattr(module, name):
                     setattr(module, name, own_or_raise(students, name))
@@ -630,7 +625,7 @@ class Worker:
         return self._apply(self._functions.find(message["name"]), message, numbers, out)
 
     def _trust(self, message, numbers, out):
-        self._functions.trust(message["sources"], message["own"])
+        self._functions.trust(message["sources"], message["functions"], message["replaced"])
         return {"ok": None}
 
     def _invoke(self, message, numbers, out):
