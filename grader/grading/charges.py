@@ -156,12 +156,12 @@ def _told_wrong(test: TestResult) -> TestResult:
 
 
 def _less(test: TestResult, points: float, shown_by: TestResult) -> TestResult:
+    title = shown_by.model_dump(include={"title", "variant"})
     charge = Charge(
         points=points,
         test=shown_by.id,
         section=shown_by.section,
-        title=shown_by.title,
-        variant=shown_by.variant,
+        **title if shown_by.visibility == "public" else {},
     )
     left = round(test.points - points, _DIGITS)
     return test.model_copy(update={"points": left, "charge": charge})

@@ -170,7 +170,7 @@ def print_result(result: SubmissionResult, console: Console, every_test: bool = 
         for diagnosis in result.diagnoses:
             say(console, fact(diagnosis), style="bold")
         for test in result.tests:
-            if every_test or test.state != "passed" or test.message:
+            if every_test or test.state != "passed" or test.message or test.charge:
                 _print_test(test, console)
     for note in result.notes:
         say(console, tr("note: {note}", note=in_words(note)), style="dim")
@@ -216,6 +216,8 @@ def _print_test(test: TestResult, console: Console) -> None:
         _print_lines(own, console, style="dim")
     elif test.message:
         _print_lines(test.message, console)
+    if test.charge:
+        _print_lines(test.charge.in_words(), console, style="yellow")
     if test.state == "passed":
         return
     facts = []

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from grader.base.notes import Note, bounded, note
+from grader.base.words import spoken_title, tr
 from grader.results import old_records
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -79,14 +80,25 @@ class Charge(_Strict):
 
     Attributes:
         test: the id of that test.
-        section, title, variant: of that test, as in its own result.
+        section, title, variant: of that test, as in its own result; a hidden one has no title.
     """
 
     points: Points
     test: Name
     section: Name
-    title: Name
+    title: Name = ""
     variant: Name = ""
+
+    def in_words(self) -> str:
+        """The sentence in the language spoken."""
+        title = spoken_title(self.title, self.variant) if self.title else tr("a hidden test")
+        return tr(
+            "{points:g} points less: {section} {title} is right only with a trusted version of this"
+            " part",
+            points=self.points,
+            section=self.section,
+            title=title,
+        )
 
 
 class TestResult(_Strict):
