@@ -50,6 +50,7 @@ assignment: $(VENV)/grader.installed
 	$(BIN)/python -m grader.authoring.exercises
 	$(BIN)/python -m grader.authoring.figures
 	$(BIN)/python -m grader.grading.signatures
+	$(BIN)/python -m grader.grading.reach
 
 # The handouts and docs/ as pages to read, in build/site/: no server and no network needed.
 site: $(VENV)/site.installed

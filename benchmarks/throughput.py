@@ -133,10 +133,11 @@ WAYS: dict[str, Callable[[ClassToGrade], Measured | str]] = {
 def run_in_process(size: int) -> None:
     """Print the seconds of `size` runs of the whole suite on the package `solution`."""
     from assignment.harness.student import LocalBackend
-    from grader.grading.suite import GradingSession, Suite, _run_to_end
+    from grader.grading.session import GradingSession, run_to_end
+    from grader.grading.suite import Suite
 
     class Backend(LocalBackend):
-        remote = SimpleNamespace(begin_test=lambda test: None)
+        remote = SimpleNamespace(begin_test=lambda *_: None)
 
     with tempfile.TemporaryDirectory() as scratch:
         suite = Suite.load(bytes(32), False, Path(scratch))
@@ -144,7 +145,7 @@ def run_in_process(size: int) -> None:
             if number == 1:
                 started = time.monotonic()
             session = GradingSession(suite, Backend("solution"))
-            _run_to_end(session)
+            run_to_end(session)
             failed = [test.id for test in session.results if test.state != "passed"]
             if failed:
                 sys.exit(f"the solution fails {failed[0]}")

@@ -233,7 +233,8 @@ def _grading(
 ) -> Grading:
     """Load the suite once, for all children."""
     try:
-        from grader.grading.suite import SUITE_VERSION, Suite, run_suite
+        from grader.grading.submission import run_suite
+        from grader.grading.suite import SUITE_VERSION, Suite
     except ImportError as problem:
         raise GraderError(f"The test suite cannot be loaded ({problem}); install again.") from None
     suite, limits = Suite.load(secret.key, real_model, out), Limits()

@@ -47,7 +47,8 @@ def nonsense(english: str) -> str:
 def grade(out: Path, secret: Path, sandbox: str, submissions: list[Path]) -> None:
     """Grade as the pool's children do, one after another."""
     from grader.base.seeds import load_secret
-    from grader.grading.suite import SUITE_VERSION, Suite, run_suite
+    from grader.grading.submission import run_suite
+    from grader.grading.suite import SUITE_VERSION, Suite
     from grader.intake.course import Course
     from grader.intake.submissions import find_submissions
     from grader.running.child import Grading, grade_one

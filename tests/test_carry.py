@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from sandbox_support import SLOT
 
-import grader.grading.suite
+import grader.grading.submission
 from assignment.harness.models import random_model
 from assignment.harness.parts import PART_BY_NUMBER, STUDENT_MODULES
 from grader.authoring.sample_class import KEPT
@@ -423,9 +423,9 @@ def test_the_twin_rule_holds_within_a_trusted_run(monkeypatch, tmp_path):
             a_test(4, "failed", "test_a[hidden]"),
         ]
 
-    monkeypatch.setattr(grader.grading.suite, "_run_to_end", ran)
+    monkeypatch.setattr(grader.grading.submission, "run_to_end", ran)
     suite = Suite(hidden_cases=tmp_path, real_model=None, hash="")
-    again, _ = grader.grading.suite._run_again(
+    again, _ = grader.grading.submission._run_again(
         suite, NoSandbox(), tmp_path, Limits(), 0, 4, set(), seconds=9.0
     )
     assert [test.state for test in again] == ["failed", "failed"]

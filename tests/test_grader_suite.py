@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import grader.grading.rules
+import grader.grading.submission
 import grader.grading.suite
 from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
 from grader.authoring.sample_class import EXAMPLES, KEPT
@@ -192,7 +194,7 @@ def test_a_sandbox_that_stops_working_is_an_error_and_no_zero(tmp_path, monkeypa
     monkeypatch.setattr(RemoteStudent, "_start", refuse)
     suite = Suite.load(b"a" * 32, False, tmp_path)
     with pytest.raises(SandboxUnavailable, match="no namespaces today"):
-        grader.grading.suite.run_suite(suite, KEPT / "correct-einsum", "auto", Limits(), 0)
+        grader.grading.submission.run_suite(suite, KEPT / "correct-einsum", "auto", Limits(), 0)
 
 
 def a_test(name: str, state: str) -> TestResult:
@@ -217,7 +219,7 @@ def a_test(name: str, state: str) -> TestResult:
 )
 def test_a_public_case_earns_only_what_its_hidden_twin_confirms(hidden, points):
     """The public answers are in the student's hands: a table of them is no homework."""
-    public, twin = grader.grading.suite.with_twin_rule(
+    public, twin = grader.grading.rules.with_twin_rule(
         [a_test("public-float64", "passed"), a_test("hidden-float64", hidden)]
     )
     assert public.points == points

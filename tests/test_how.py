@@ -115,7 +115,8 @@ def test_trusted_parts_do_not_stand_in_for_the_own_part():
 
 
 def test_the_grader_withholds_points_and_says_why():
-    from grader.grading.suite import collect_public, with_needs
+    from grader.grading.rules import with_needs
+    from grader.grading.suite import collect_public
     from grader.results.record import TestResult
 
     items, _ = collect_public()
@@ -151,10 +152,11 @@ def title_of(items: list[pytest.Item]) -> str:
 
 def test_every_name_that_a_test_hangs_on_is_a_test():
     from assignment.harness.points import grading_of
-    from grader.grading.suite import GradingSession, Suite, _run_pytest
+    from grader.grading.session import GradingSession, run_pytest
+    from grader.grading.suite import Suite
 
     session = GradingSession(Suite(hidden_cases=Path(), real_model=None, hash=""), backend=None)
-    _run_pytest(session, "--collect-only")
+    run_pytest(session, "--collect-only")
     gradings = {item.originalname: grading_of(item) for item in session.items}
     for grading in gradings.values():
         assert {*grading.needs, *grading.beside} <= gradings.keys()

@@ -20,7 +20,8 @@ from assignment.harness.parts import PARTS, STUDENT_MODULES
 from grader.authoring import golden, skeleton
 from grader.base.errors import GraderError
 from grader.cli import main
-from grader.grading.suite import Suite, run_suite
+from grader.grading.submission import run_suite
+from grader.grading.suite import Suite
 from grader.intake.course import Course
 from grader.intake.prepare import prepare
 from grader.intake.submissions import find_submissions

@@ -536,7 +536,7 @@ def test_all_calls_together_have_a_budget(hostile):
 
 
 def test_some_tests_may_use_a_share_of_the_budget_only(hostile):
-    """What is left is for the others: see grader.grading.suite.PUBLIC_SHARE."""
+    """What is left is for the others: see grader.grading.session.PUBLIC_SHARE."""
     student = hostile(call_seconds=5, total_seconds=1)
     student.begin_test("one", share=0.4)
     with pytest.raises(BudgetExhausted, match=r"used its 0\.4 s for public tests"):

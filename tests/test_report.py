@@ -33,7 +33,7 @@ from grader.base.places import ASSIGNMENT
 from grader.cli.main import app
 from grader.grades.policy import score
 from grader.grades.policy_file import Policy
-from grader.grading import real_text, suite
+from grader.grading import real_text, result, submission
 from grader.reports.pages.classroom import Classroom
 from grader.reports.pages.names import page_name
 from grader.reports.pages.pages import render
@@ -614,12 +614,12 @@ def test_the_model_writes_only_where_the_decode_is_wrong(state, texts):
     remote = SimpleNamespace(**ignored)
     test = make_test(5, "5.1", "real", "real", "hidden", state=state)
     test = test.model_copy(update={"file": "test_real_model.py"})
-    assert suite._texts(SimpleNamespace(real_model=model), remote, [test]) == texts
-    assert suite._texts(SimpleNamespace(real_model=None), remote, [test]) == ("", "")
+    assert submission._texts(SimpleNamespace(real_model=model), remote, [test]) == texts
+    assert submission._texts(SimpleNamespace(real_model=None), remote, [test]) == ("", "")
 
 
 @pytest.mark.parametrize(("case", "kept"), [("public", (0.5,)), ("hidden", ())])
 def test_errors_of_hidden_cases_are_not_kept(case, kept):
     callspec = SimpleNamespace(params={"oracle": case})
     item = SimpleNamespace(path=ASSIGNMENT / "test_x.py", callspec=callspec)
-    assert suite._error_by_step(item, SimpleNamespace(error_by_step=(0.5,))) == kept
+    assert result._error_by_step(item, SimpleNamespace(error_by_step=(0.5,))) == kept

@@ -17,7 +17,8 @@ from sandbox_support import (
     write_submission,
 )
 
-from grader.grading.suite import Suite, run_suite
+from grader.grading.submission import run_suite
+from grader.grading.suite import Suite
 from grader.intake.course import Course
 from grader.intake.prepare import prepare
 from grader.intake.submissions import find_submissions

@@ -95,13 +95,13 @@ class Ran:
 
     Attributes:
         test: an id that ends in the test's name, as pytest's.
-        with_trusted_parts: it passed, but only with trusted versions of the other parts.
+        trusted: in grading: parts of which it needs trusted versions to pass.
     """
 
     test: str
     grading: Grading
     passed: bool
-    with_trusted_parts: bool = False
+    trusted: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:
@@ -132,28 +132,12 @@ def hanging(ran: Iterable[Ran]) -> dict[str, Ran]:
 
 def _first_lacking(test: Ran, by_name: dict[str, list[Ran]]) -> Ran | None:
     for name in test.grading.needs:
-        failed = next((one for one in by_name.get(name, ()) if not one.passed), None)
-        if failed is not None and not _stood_in_for(test, failed, by_name):
-            return failed
+        for one in by_name.get(name, ()):
+            # A trusted version of its part does what the needed test asks.
+            if not one.passed and one.grading.part not in test.trusted:
+                return one
     others = [one for name in test.grading.beside for one in by_name.get(name, ())]
     return others[0] if others and not any(one.passed for one in others) else None
-
-
-def _stood_in_for(test: Ran, needed: Ran, by_name: dict[str, list[Ran]]) -> bool:
-    """Whether a trusted version did what `needed` asks of another part.
-
-    It does for a part that is wrong. A part whose own tests are right, all but the needed one, is
-    not wrong but does without what is asked: there was nothing that a trusted version could mend.
-    """
-    if not test.with_trusted_parts or test.grading.part == needed.grading.part:
-        return False
-    hanging = (
-        one
-        for several in by_name.values()
-        for one in several
-        if one.grading.part == needed.grading.part and needed.name in one.grading.needs
-    )
-    return not any(one.passed for one in hanging)
 
 
 def until_right(needed: Ran) -> str:

@@ -24,7 +24,8 @@ from assignment.harness.student import LocalBackend
 from grader.authoring import golden
 from grader.base.places import ASSIGNMENT, HIDDEN_TESTS
 from grader.base.seeds import derive_seed
-from grader.grading.suite import SUITE_VERSION, UNUSED_PLUGINS
+from grader.grading.session import UNUSED_PLUGINS
+from grader.grading.suite import SUITE_VERSION
 
 # Any secret will do; a fixed one makes two runs of this script agree.
 SECRET = b"mutation testing"

@@ -285,4 +285,5 @@ def student_view(test: TestResult, policy: Policy) -> TestResult | None:
         max_points=test.max_points,
         state=test.state,
         with_trusted_parts=test.with_trusted_parts,
+        charge=test.charge,
     )

@@ -1,127 +1,149 @@
-"""Errors are not carried forward: a part is tried again with trusted versions of all other parts.
+"""Which trusted parts make a failing test right: it is repeated, one part exchanged at a time.
 
-One mistake in part 1 fails tests of parts 2, 4, 5 and 6. Where a part lost points and another part
-is wrong or unfinished too, its lost tests run once more in a worker in which every function of the
-other parts is the solution's. The submission can read those functions there, so such a run tells
-nothing but that a test is right or not: an exception's type and line, which the submission
-chooses, could carry the source of what it reads, some bits a test.
+One mistake in part 1 fails tests of parts 2, 4, 5 and 6, and a mistake that part 3's own tests miss
+fails part 4's. So a failing test runs again in a worker in which functions of other parts are the
+solution's. The submission can read those functions there, so such a run tells nothing but that a
+test is right or not: an exception's type and line, which the submission chooses, could carry the
+source of what it reads, some bits a test. What follows from a right one is in charges.py.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from assignment.harness.parts import GIVEN_FUNCTIONS, PART_BY_NUMBER, STUDENT_MODULES
-from grader.base.places import SOLUTION
-from grader.base.words import spoken
+from assignment.harness.parts import PART_BY_NUMBER
 from grader.results.record import TestResult
-from grader.sandbox.channel import TrustedParts
 
-# Said in the run's language.
-RIGHT = "right with trusted versions of the other parts"
-WRONG = "fails also with trusted versions of the other parts"
+from .exchange import Exchange, Parts, exchangeable, exchangeable_parts, file_of
 
 # Calls that hang or die before a trusted run gives up: the first run has waited for them already.
 MAX_STRIKES = 2
 
-# Trusted modules that a part has no use for and that could answer for it: around the latent cache
-# a KVCache is a few lines of reshaping.
-NO_HELP: dict[int, tuple[str, ...]] = {4: ("mla",)}
-
-# (part, ids of the tests to run, seconds it may take) -> results, seconds taken
-RunAgain = Callable[[int, set[str], float], tuple[list[TestResult], float]]
+# (what is exchanged, ids of the tests to run, seconds it may take)
+# -> ids of those that are right, seconds taken
+RunAgain = Callable[[Exchange, set[str], float], tuple[set[str], float]]
 
 
-def with_trusted_parts(
-    results: list[TestResult], run_again: RunAgain, seconds: float
-) -> list[TestResult]:
-    """The better of two runs for each test: the student's own, and one with trusted other parts.
+@dataclass
+class Helped:
+    """What came of the repeats.
+
+    Attributes:
+        by: tests that are right with trusted versions of these parts, none of which can be left
+            out.
+        not_at_all: tests that fail also with all other parts trusted.
+    """
+
+    by: dict[str, Parts] = field(default_factory=dict)
+    not_at_all: set[str] = field(default_factory=set)
+
+
+def repeated(
+    results: Sequence[TestResult],
+    waits_for: Mapping[str, int],
+    run_again: RunAgain,
+    seconds: float,
+) -> Helped:
+    """The failing tests with other parts exchanged, as few times as tell what helps.
+
+    First come, one at a time, the parts that are wrong for sure, then these together, then all at
+    once. A test that this does not help is its own part's. Only then come the other parts one at a
+    time, and where no single one suffices, all are left out one by one that can be.
 
     Args:
-        results: of the student's own run.
-        run_again: runs tests of one part; the twin rule is already applied to its results.
-        seconds: what all second runs together may take.
+        results: of the student's own run, before any rule.
+        waits_for: by test that passed and hangs on another part's: that part.
+        run_again: runs tests of one part with functions exchanged.
+        seconds: what all repeats together may take.
     """
-    # Later parts first: once they are right by themselves, they are no reason to try earlier ones.
-    for part in sorted(PART_BY_NUMBER, reverse=True):
-        wanted = ids_to_repeat(results, part)
-        if wanted and seconds > 0:
-            again, spent = run_again(part, wanted, seconds)
-            seconds -= spent
-            results = _better_of(results, again)
-    return results
+    search = _Search([t for t in results if _is_lost(t) or t.id in waits_for], run_again, seconds)
+    search.try_parts({test: frozenset({part}) for test, part in waits_for.items()})
+    search.give_up(waits_for)
+    guilty = _wrong_for_sure(results)
+    for part in sorted(guilty):
+        search.try_parts(search.open_with({part}))
+    search.try_parts({test: guilty & parts for test, parts in search.open.items()})
+    search.all_at_once()
+    for part in sorted(PART_BY_NUMBER):
+        search.try_parts(search.open_with({part}))
+    search.leave_out()
+    return search.helped
 
 
-def ids_to_repeat(results: Sequence[TestResult], part: int) -> set[str]:
-    """Ids of the tests of a part that trusted other parts can help, and of their twins."""
-    lost = [test for test in results if test.points < test.max_points]
-    of_part = [test for test in lost if test.part == part]
-    other_parts_are_right = len(of_part) == len(lost)
-    if other_parts_are_right or all(_is_its_own_fault(test) for test in of_part):
-        return set()
-    twins = {test.twin_key for test in of_part}
-    return {test.id for test in results if test.twin_key in twins}
-
-
-def _is_its_own_fault(test: TestResult) -> bool:
-    """Where a stub or a file that is not Python stands in the way, other parts do not matter."""
+def _is_lost(test: TestResult) -> bool:
+    """Whether a test fails and other parts might be the reason."""
+    if test.state == "passed" or test.state == "not_started":
+        return False
     failure = test.import_failure
-    file = f"{PART_BY_NUMBER[test.part].module}.py"
-    is_no_python = failure is not None and failure.kind == "not_python" and failure.file == file
-    return test.state == "not_started" or is_no_python
+    return failure is None or failure.kind != "not_python" or failure.file != file_of(test.part)
 
 
-def _better_of(results: list[TestResult], again: list[TestResult]) -> list[TestResult]:
-    second = {test.id: test for test in again}
-    return [
-        _better(test, second[test.id])
-        if test.id in second and test.points < test.max_points
-        else test
-        for test in results
-    ]
+def _wrong_for_sure(results: Sequence[TestResult]) -> Parts:
+    """Parts of which a test fails that reaches no other part."""
+    failing = (test for test in results if test.state != "passed")
+    return frozenset(test.part for test in failing if not exchangeable(test))
 
 
-def _better(own: TestResult, again: TestResult) -> TestResult:
-    """The student's own result, or its points from the second run; of that only the verdict."""
-    if again.state == "passed":
-        return own.model_copy(
-            update={
-                "points": own.max_points,
-                "state": "passed",
-                "message": spoken(RIGHT),
-                "where": "",
-                "own_message": own.message,
-                "with_trusted_parts": True,
-            }
-        )
-    if again.state != "failed" or own.state != "failed":
-        return own
-    message = "\n".join(filter(None, [own.message, spoken(WRONG)]))
-    return own.model_copy(update={"message": message})
+class _Search:
+    """Tests that are open, each with the parts that may be exchanged for it, and what was found."""
 
+    def __init__(self, tests: Sequence[TestResult], run_again: RunAgain, seconds: float) -> None:
+        self._tests = {test.id: test for test in tests}
+        self._run_again = run_again
+        self._seconds = seconds
+        self._tried: set[tuple[str, Parts]] = set()
+        self.helped = Helped()
+        self.open = {test.id: parts for test in tests if (parts := exchangeable_parts(test))}
 
-@cache
-def trusted_parts(part: int) -> TrustedParts:
-    """The solution without the functions of one part.
+    def open_with(self, parts: set[int]) -> dict[str, Parts]:
+        """These parts, for each open test that may exchange them."""
+        return {test: frozenset(parts) for test, may in self.open.items() if parts <= may}
 
-    They are left out, not only unused: the part's own answer must not lie beside the question.
-    """
-    own = PART_BY_NUMBER[part].functions
-    left_out = NO_HELP.get(part, ())
-    sources = {m: _without(own, m) for m in STUDENT_MODULES if m not in left_out}
-    sources["transformer"] = (SOLUTION / "transformer.py").read_text(encoding="utf-8")
-    return TrustedParts(sources, (*own, *GIVEN_FUNCTIONS))
+    def try_parts(self, wanted: Mapping[str, Parts]) -> set[str]:
+        """Repeat tests with their parts exchanged; those that are right are closed."""
+        right = self._repeat(wanted)
+        for test in right:
+            self.helped.by[test] = wanted[test]
+            self.open.pop(test, None)
+        return right
 
+    def give_up(self, tests: Mapping[str, object]) -> None:
+        for test in tests:
+            self.open.pop(test, None)
 
-def _without(own: tuple[str, ...], module: str) -> str:
-    """A module of the solution with None in place of each function that is `own`."""
-    functions = {f for p in PART_BY_NUMBER.values() if p.module == module for f in p.functions}
-    left_out = functions & set(own)
-    placeholders = "".join(f"{name} = None\n" for name in sorted(left_out))
-    if left_out == functions:
-        return placeholders
-    tree = ast.parse((SOLUTION / f"{module}.py").read_text(encoding="utf-8"))
-    tree.body = [node for node in tree.body if getattr(node, "name", None) not in left_out]
-    return f"{ast.unparse(tree)}\n{placeholders}"
+    def all_at_once(self) -> None:
+        """Close what fails with all parts exchanged, and what one part alone is exchanged for."""
+        before = dict(self.open)
+        right = self._repeat(before)
+        for test, parts in before.items():
+            if test in right and len(parts) == 1:
+                self.helped.by[test] = parts
+            elif test not in right and (test, parts) in self._tried:
+                self.helped.not_at_all.add(test)
+            if test not in right or len(parts) == 1:
+                del self.open[test]
+
+    def leave_out(self) -> None:
+        """Open tests are right with all parts: find those that are needed."""
+        needed = dict(self.open)
+        for part in sorted(PART_BY_NUMBER):
+            fewer = {t: parts - {part} for t, parts in needed.items() if part in parts}
+            for test in self._repeat(fewer):
+                needed[test] = fewer[test]
+        self.helped.by |= needed
+
+    def _repeat(self, wanted: Mapping[str, Parts]) -> set[str]:
+        groups: dict[Exchange, set[str]] = {}
+        for test, parts in wanted.items():
+            if parts and (test, parts) not in self._tried:
+                groups.setdefault(Exchange.of(self._tests[test], parts), set()).add(test)
+        right: set[str] = set()
+        for exchange, tests in groups.items():
+            if self._seconds <= 0:
+                break
+            passed, spent = self._run_again(exchange, tests, self._seconds)
+            self._seconds -= spent
+            self._tried |= {(test, wanted[test]) for test in tests}
+            right |= passed
+        return right

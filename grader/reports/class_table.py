@@ -187,7 +187,9 @@ def print_result(result: SubmissionResult, console: Console, every_test: bool = 
         for diagnosis in result.diagnoses:
             say(console, fact(diagnosis), style="bold")
         for test in result.tests:
-            told = test.part not in not_begun and (test.state != "passed" or test.message)
+            told = test.part not in not_begun and (
+                test.state != "passed" or test.message or test.charge
+            )
             if every_test or told:
                 _print_test(test, console)
     if result.output_tail.strip():
@@ -239,6 +241,8 @@ def _print_test(test: TestResult, console: Console) -> None:
         _print_lines(own, console, style="dim")
     elif test.message:
         _print_lines(test.message, console)
+    if test.charge:
+        _print_lines(test.charge.in_words(), console, style="yellow")
     if test.state == "passed":
         return
     facts = []

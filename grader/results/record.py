@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from grader.base.notes import Note, bounded, note
+from grader.base.words import spoken_title, tr
 from grader.results import old_records
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -74,6 +75,32 @@ class ImportFailure(_Strict):
     problem: Message = ""
 
 
+class Charge(_Strict):
+    """Points that a part lost because a test of another part is right only without its functions.
+
+    Attributes:
+        test: the id of that test.
+        section, title, variant: of that test, as in its own result; a hidden one has no title.
+    """
+
+    points: Points
+    test: Name
+    section: Name
+    title: Name = ""
+    variant: Name = ""
+
+    def in_words(self) -> str:
+        """The sentence in the language spoken."""
+        title = spoken_title(self.title, self.variant) if self.title else tr("a hidden test")
+        return tr(
+            "{points:g} points less: {section} {title} is right only with a trusted version of this"
+            " part",
+            points=self.points,
+            section=self.section,
+            title=title,
+        )
+
+
 class TestResult(_Strict):
     """One test of one submission.
 
@@ -85,10 +112,12 @@ class TestResult(_Strict):
         variant: these parameters as they stand behind the title.
         where: of `message`, the line that says where the answer is first wrong.
         import_failure: why the student's own file could not be imported, where that failed it.
-        with_trusted_parts: the points were earned with trusted versions of all other parts, after
-            the test had failed with the student's own.
+        with_trusted_parts: the points were earned with trusted versions of other parts, after the
+            test had failed with the student's own.
+        trusted_parts: the parts that had to be exchanged for that.
         own_message: what that first, failed run said.
         error_by_step: largest error of each decode step, where a public decode test failed.
+        charge: why a test that passed has less than its points.
     """
 
     __test__ = False  # the name starts with "Test", but pytest should not collect it
@@ -114,7 +143,9 @@ class TestResult(_Strict):
     tolerance: float | None = None
     error_by_step: Steps = ()
     with_trusted_parts: bool = False
+    trusted_parts: tuple[int, ...] = ()
     own_message: Message = ""
+    charge: Charge | None = None
     seconds: float = 0.0
 
     @property

@@ -1,6 +1,6 @@
 """What grading needs of a suite, of its outcome and of what runs it: shapes, and no code.
 
-grader.grading.suite has the real ones. A stand-in in a test has to offer the same.
+grader.grading has the real ones. A stand-in in a test has to offer the same.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import os
 import secrets
 import select
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from grader.base.errors import SandboxUnavailable
 from grader.base.words import tr
@@ -19,15 +19,17 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class TrustedParts:
-    """Functions that take the place of a submission's, in all parts but the one under test.
+    """Functions that take the place of a submission's, of parts that are not under test.
 
     Attributes:
-        sources: the text of each trusted module; names of `own` functions in it mean the student's.
-        own: the functions under test.
+        sources: the text of each trusted module; a name that is None in it means the student's.
+        functions: the names that are exchanged.
+        replaced: modules that become the trusted one where the student's does not run.
     """
 
     sources: dict[str, str]
-    own: tuple[str, ...]
+    functions: tuple[str, ...]
+    replaced: tuple[str, ...]
 
 
 class Channel:
@@ -199,8 +201,7 @@ def connect(
 
 def _hand_over(trusted: TrustedParts, channel: Channel, patience: Patience) -> None:
     """Give the worker trusted functions before it runs anything of the submission."""
-    sources, own = trusted.sources, list(trusted.own)
-    request = {"op": "trust", "free": [], "sources": sources, "own": own}
+    request = {"op": "trust", "free": [], **asdict(trusted)}
     reply, _ = channel.exchange(request, [], patience)
     if "error" in reply:
         error = reply["error"]

@@ -15,7 +15,8 @@ from tempfile import gettempdir
 
 from assignment.harness.parts import STUDENT_MODULES
 from grader.base.seeds import load_secret
-from grader.grading.suite import SUITE_VERSION, Suite, run_suite
+from grader.grading.submission import run_suite
+from grader.grading.suite import SUITE_VERSION, Suite
 from grader.intake.course import Course
 from grader.intake.submissions import Found, find_submissions
 from grader.results.summary import Summary

@@ -89,6 +89,8 @@ def _output(test: TestResult) -> str:
                 message=own,
             )
         )
+    if test.charge:
+        lines.append(test.charge.in_words())
     return "\n".join(line for line in lines if line)
 
 

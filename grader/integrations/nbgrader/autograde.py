@@ -215,14 +215,18 @@ def _fill_in(
     """What nbgrader would find after running the notebook: outputs, answers that are missing."""
     from nbgrader import utils
 
-    carried = {test.id for test in record.tests if test.with_trusted_parts}
+    remarks = {
+        test.id: test.charge.in_words() if test.charge else test.message
+        for test in record.tests
+        if test.charge or test.with_trusted_parts
+    }
     by_key = {cell.key: cell for cell in grade_cells()}
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})
         key = (name, marks.get("grade_id"))
         if key in by_key and cell.cell_type == "code":
-            helped = carried.intersection(by_key[key].tests)
-            cell.outputs = _outputs(messages.get(key), bool(helped))
+            of_cell = (remarks[test] for test in by_key[key].tests if test in remarks)
+            cell.outputs = _outputs(messages.get(key), list(dict.fromkeys(of_cell)))
         elif utils.is_grade(cell):
             work.scores[key] = utils.determine_grade(cell)[0]
         if utils.is_solution(cell) and marks.get("checksum") == utils.compute_checksum(cell):
@@ -231,7 +235,7 @@ def _fill_in(
             work.comments.setdefault(key, None)
 
 
-def _outputs(message: str | None, helped: bool) -> list[Any]:
+def _outputs(message: str | None, remarks: list[str]) -> list[Any]:
     from nbformat.v4 import new_output
 
     if message is not None:
@@ -239,10 +243,8 @@ def _outputs(message: str | None, helped: bool) -> list[Any]:
         return [
             new_output("error", ename="CheckFailed", evalue=lines[0], traceback=["\n".join(lines)])
         ]
-    if helped:
-        text = tr("right with trusted versions of the other parts")
-        return [new_output("stream", name="stdout", text=f"{text}\n")]
-    return []
+    text = "".join(f"{plain(remark)}\n" for remark in remarks)
+    return [new_output("stream", name="stdout", text=text)] if text else []
 
 
 def _score_missing(course: NbgraderCourse, assignment: str, name: str, work: _Work) -> None:

@@ -89,13 +89,16 @@ def scores_of(result: SubmissionResult) -> dict[CellKey, float]:
         GraderError: the record lacks a test: it is of another version of the suite.
     """
     passed = {test.id: test.state == "passed" for test in result.tests}
+    charges = {test.id: test.charge.points for test in result.tests if test.charge}
     if lacking := [test for cell in grade_cells() for test in cell.tests if test not in passed]:
         raise GraderError(
             f"The result of {result.student} lacks the test {lacking[0]}: it is of another version "
             "of the tests. Grade the submission again."
         )
     return {
-        cell.key: cell.points if all(passed[test] for test in cell.tests) else 0.0
+        cell.key: max(0.0, cell.points - sum(charges.get(test, 0.0) for test in cell.tests))
+        if all(passed[test] for test in cell.tests)
+        else 0.0
         for cell in grade_cells()
     }
 

@@ -181,7 +181,8 @@ def _secret(config: Path) -> bytes:
 
 
 def _grade(found: Found, secret: bytes) -> SubmissionResult:
-    from grader.grading.suite import SUITE_VERSION, Suite, run_suite
+    from grader.grading.submission import run_suite
+    from grader.grading.suite import SUITE_VERSION, Suite
     from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
 
     sandbox = os.environ.get(ENV_SANDBOX, "auto")

@@ -248,8 +248,13 @@ def _unfinished(tests: Sequence[TestResult]) -> str:
     return excerpt(tr("; ").join(shown))
 
 
-def _remarks(seen: Iterable[TestResult]) -> tuple[str, ...]:
-    """What is to be said of public tests that passed, each once."""
+def _remarks(seen: Sequence[TestResult]) -> tuple[str, ...]:
+    """What is to be said of public tests that passed, each once, and of each that was charged."""
+    charged = [
+        f"{test.section} {spoken_title(test.title, test.variant)}: {test.charge.in_words()}"
+        for test in seen
+        if test.charge
+    ]
     told = {
         excerpt(test.message): f"{test.section} {spoken_title(test.title)}"
         for test in seen
@@ -258,7 +263,7 @@ def _remarks(seen: Iterable[TestResult]) -> tuple[str, ...]:
         and test.visibility == "public"
         and not test.with_trusted_parts
     }
-    return tuple(f"{title}: {words}" for words, title in told.items())
+    return (*charged, *(f"{title}: {words}" for words, title in told.items()))
 
 
 def _kept(seen: Iterable[TestResult], score: Score) -> tuple[TestRow, ...]:

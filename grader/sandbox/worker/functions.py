@@ -21,9 +21,9 @@ class Functions:
         self._cells: Notebooks | None = None
         self._cells_file = submission / PACKAGE / "notebook_cells.json"
 
-    def trust(self, sources: dict[str, str], own: list[str]) -> None:
-        """From now on all functions but `own` are those of `sources` (before the first find)."""
-        self._trusted = TrustedParts(sources, own, self._module_of, self._tag)
+    def trust(self, sources: dict[str, str], functions: list[str], replaced: list[str]) -> None:
+        """From now on these functions are those of `sources` (before the first find)."""
+        self._trusted = TrustedParts(sources, functions, replaced, self._module_of, self._tag)
 
     def find(self, name: str):
         if self._trusted is not None:

@@ -52,20 +52,26 @@ def make_package_importable(submission: Path) -> None:
 
 
 class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Trusted functions that take the place of a student's, in all parts but the one under test.
+    """Trusted functions that take the place of a student's, of parts that are not under test.
 
-    A student's module runs as it is, and then its functions of other parts are exchanged before
-    anything can import them; one that fails to run becomes the trusted module. In return, what the
-    trusted modules call of the part under test is the student's.
+    A student's module runs as it is, and then those functions are exchanged in it before anything
+    can import them; one that may be replaced becomes the trusted module where it fails to run. In
+    return, what the trusted modules call of all other functions is the student's.
     """
 
-    def __init__(self, sources: dict[str, str], own: list[str], modules: dict[str, str], tag: str):
+    def __init__(
+        self,
+        sources: dict[str, str],
+        functions: list[str],
+        replaced: list[str],
+        modules: dict[str, str],
+        tag: str,
+    ):
         """`modules` says where each function is; `tag` makes a name that no submission knows."""
         self._package = f"_trusted_{tag}"
         self._module_of = modules
         self._sources = {f"{self._package}.{name}": text for name, text in sources.items()}
-        self._own = own
-        self._own_modules = {modules[name] for name in own}
+        self._replaced = replaced
         self._exchanged: dict[int, tuple[object, object]] = {}
         self._in_place = False
         package = types.ModuleType(self._package)
@@ -75,11 +81,7 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         self._modules = {
             name: importlib.import_module(f"{self._package}.{name}") for name in sources
         }
-        self.functions = {
-            name: getattr(self._modules[module], name)
-            for name, module in modules.items()
-            if name not in own and hasattr(self._modules.get(module), name)
-        }
+        self.functions = {name: getattr(self._modules[modules[name]], name) for name in functions}
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname in self._sources:
@@ -98,7 +100,7 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def has_run(self, name: str, module, problem: BaseException | None) -> None:
         """Exchange functions in a student's module that has run, or stopped with `problem`."""
         if problem is not None:
-            if name in self._own_modules or name not in self._modules:
+            if name not in self._replaced:
                 raise problem
             for given, value in vars(self._modules[name]).items():
                 if not given.startswith("__"):
@@ -119,7 +121,7 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         for name, module in list(sys.modules.items()):
             if name.startswith(f"{PACKAGE}."):
                 self._exchange_everywhere(vars(module))
-        for name in self._own:
+        for name in self._module_of.keys() - self.functions.keys():
             for module in self._modules.values():
                 if hasattr(module, name):
                     setattr(module, name, own_or_raise(find_own, name))

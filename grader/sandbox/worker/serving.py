@@ -64,7 +64,7 @@ class Worker:
         return self._apply(self._functions.find(message["name"]), message, numbers, out)
 
     def _trust(self, message, numbers, out):
-        self._functions.trust(message["sources"], message["own"])
+        self._functions.trust(message["sources"], message["functions"], message["replaced"])
         return {"ok": None}
 
     def _invoke(self, message, numbers, out):
