@@ -89,8 +89,7 @@ def l2_2_ratio(*, window: int, dim: int, n_negative: int, vocab_size: int) -> fl
     Source: L2 exercise 2.
     """
     ### BEGIN SOLUTION
-    full = l2_2_full_softmax(window=window, dim=dim, vocab_size=vocab_size)
-    return full / l2_2_negative_sampling(window=window, dim=dim, n_negative=n_negative)
+    return (1 + vocab_size) / (2 + n_negative)
     ### END SOLUTION
 
 
@@ -115,8 +114,7 @@ def l2_4_intensity(*, n_heads: int, n_kv_heads: int, context: int) -> float:
     Source: L2 exercise 4.
     """
     ### BEGIN SOLUTION
-    group_size = n_heads // n_kv_heads
-    return context * group_size / (group_size + context)
+    return context * n_heads / (n_heads + context * n_kv_heads)
     ### END SOLUTION
 
 
@@ -174,8 +172,7 @@ def l2_6_with_cache(
     attention = 2 * d_model * head_dim * (n_heads + n_kv_heads)
     matrices = n_layers * (attention + 3 * d_model * d_ff) + d_model * vocab_size
     n_tokens = prompt + new_tokens - 1
-    pairs = n_tokens * (n_tokens + 1) // 2
-    return 2 * matrices * n_tokens + 4 * n_layers * n_heads * head_dim * pairs
+    return 2 * n_tokens * (matrices + n_layers * n_heads * head_dim * (n_tokens + 1))
     ### END SOLUTION
 
 
