@@ -29,6 +29,7 @@ from typing import Any, Generic
 from pydantic import ValidationError
 
 from grader.base.errors import GraderError, NothingToGrade, SandboxUnavailable
+from grader.base.memory import GRADING_MIB, limit_memory
 from grader.base.notes import Note, note
 from grader.base.places import ROOT
 from grader.base.words import speak, spoken, tr
@@ -430,6 +431,7 @@ def _first_problem(result: SubmissionResult) -> str:
 def _child(found: Found, grading: Grading, slot: int, work: Path) -> None:
     """Grade one submission and leave the result in `work`."""
     _detach(work)
+    limit_memory(GRADING_MIB)
     speak(grading.language)
     started = time.monotonic()
     try:
