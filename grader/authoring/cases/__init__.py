@@ -32,6 +32,7 @@ FEW_OPTIONS = {
     "causal_mask/square": ("query_len",),
     "causal_mask/one_query": ("key_len",),
     "causal_mask/chunk": ("query_len", "key_len"),
+    "causal_mask/many": ("query_len", "key_len"),
 }
 
 
