@@ -26,8 +26,8 @@ def test_temperature(student, oracle, dtype):
     ("function", "sensible"),
     [
         pytest.param("apply_temperature", 2, marks=graded("7.1", 0.5, beside="test_temperature")),
-        pytest.param("top_k", 1, marks=graded("7.1", 0.5, beside="test_top_k")),
-        pytest.param("top_p", 0.1, marks=graded("7.1", 0.5, beside="test_top_p")),
+        pytest.param("top_k", 1, marks=graded("7.2", 0.5, beside="test_top_k")),
+        pytest.param("top_p", 0.1, marks=graded("7.3", 0.5, beside="test_top_p")),
     ],
 )
 def test_senseless_settings(student, function, sensible):

@@ -22,8 +22,6 @@ from grader.authoring import golden
 from grader.authoring.cases import make_cases
 from grader.authoring.golden import PUBLIC_SEED
 
-pytestmark = pytest.mark.xdist_group("how")
-
 ROOT = Path(__file__).parent.parent
 HERE = Path(__file__).parent
 CASES = tomllib.loads((HERE / "wrong_how.toml").read_text(encoding="utf-8"))
