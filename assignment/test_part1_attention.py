@@ -55,7 +55,7 @@ def test_softmax_of_masked_scores(student, oracle):
     check_array(student.softmax(case.x), case.expected, what, ("i", "j"))
 
 
-@graded("1.1", 1)
+@graded("1.1", 1, beside="test_softmax")
 @given(seed=st.integers(0, 2**16), shift=st.floats(-100, 100))
 def test_softmax_ignores_a_common_shift(student, seed, shift):
     """softmax(x + c) = softmax(x), and its weights sum to 1."""
@@ -67,7 +67,7 @@ def test_softmax_ignores_a_common_shift(student, seed, shift):
     check_array(student.softmax(x + shift), weights, f"softmax(x + {shift:.3g})", ("row", "i"))
 
 
-@graded("1.2", 2)
+@graded("1.2", 2, beside=("test_attention_plain", "test_attention_masked"))
 def test_attention_by_hand(student):
     """The three tokens worked by hand in D3 give [10, 0], [5, 5] and about [6, 4]."""
     q = np.array([[0.0, 1], [1, 1], [1, 0]])
@@ -129,7 +129,7 @@ def test_attention_over_many_keys(student, oracle):
     check_array(got, case.expected, what, CORE_AXES)
 
 
-@graded("1.2", 1)
+@graded("1.2", 1, beside=("test_attention_plain", "test_attention_masked"))
 @given(seed=st.integers(0, 2**16), key_len=st.integers(1, 6))
 def test_attention_is_a_lookup(student, seed, key_len):
     """Reordering keys with their values changes nothing; an output lies between its values."""

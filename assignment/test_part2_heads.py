@@ -55,7 +55,7 @@ def test_merge_heads(student, oracle):
     check_array(student.merge_heads(case.x), case.expected, "merge_heads(x)", SEQUENCE_AXES)
 
 
-@graded("2.3", 1)
+@graded("2.3", 1, beside="test_merge_heads")
 @given(
     batch=st.integers(1, 3),
     length=st.integers(1, 4),
@@ -90,7 +90,7 @@ def test_multi_head_attention_over_many_positions(student, oracle):
     check_array(got, case.expected, what, SEQUENCE_AXES)
 
 
-@graded("2.4", 2)
+@graded("2.4", 2, beside="test_multi_head_attention")
 @given(seed=st.integers(0, 2**16), changed=st.integers(1, 5))
 def test_the_causal_mask_leaks_nothing(student, seed, changed):
     """Change token j: the outputs before j stay what they were (L2 §2.5)."""

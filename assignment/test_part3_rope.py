@@ -21,7 +21,7 @@ def test_rope_frequencies(student, oracle):
     check_array(got, case.expected, f"rope_frequencies({case.head_dim}, {case.theta})", ("pair",))
 
 
-@graded("3.1", 1)
+@graded("3.1", 1, beside="test_rope_frequencies")
 def test_rope_frequencies_of_an_odd_head(student):
     """An odd head_dim is refused with a ValueError."""
     check_array(student.rope_frequencies(4), np.array([1, 0.01]), "rope_frequencies(4)")
@@ -87,7 +87,7 @@ def check_rope(student, case):
     check_array(got, case.expected, what, HEAD_AXES)
 
 
-@graded("3.2", 1)
+@graded("3.2", 1, beside="test_rope")
 def test_rope_at_position_zero(student):
     """Position 0 is not turned at all."""
     x = draws.rng(0).standard_normal((2, 1, 6))
@@ -99,7 +99,7 @@ def test_rope_at_position_zero(student):
     check_array(turned, with_theta, tr("apply_rope without theta, compared with theta = 10000"))
 
 
-@graded("3.2", 3)
+@graded("3.2", 3, beside="test_rope")
 @given(
     seed=st.integers(0, 2**16),
     m=st.integers(0, 300),
@@ -129,7 +129,7 @@ def test_rope_depends_on_differences_only(student, seed, m, n, shift, theta):
     check_differs(dot(m + 1, n), dot(m, n), farther)
 
 
-@graded("3.2", 1)
+@graded("3.2", 1, beside="test_rope")
 @given(seed=st.integers(0, 2**16), start=st.integers(0, 10000))
 def test_rope_keeps_lengths(student, seed, start):
     """A rotation changes no vector's length."""

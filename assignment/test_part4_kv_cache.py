@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from .harness import draws
-from .harness.compare import check_array, check_refused
+from .harness.compare import check_array
 from .harness.machines import run_cache_machine, run_decode_machine
 from .harness.models import (
     POSITION_AXES,
@@ -14,8 +14,11 @@ from .harness.models import (
     check_decode,
     check_length,
     check_long_prefill,
+    check_refusals,
+    check_refuses_one_more,
     check_responds,
     check_trace,
+    full_at,
     new_cache,
     random_model,
     recompute,
@@ -37,7 +40,7 @@ CACHE_AXES = ("batch", "kv head", "position", "feature")
 AXES = ("batch", "token")
 
 
-@graded("4.1", 2)
+@graded("4.1", 2, own_values=True)
 def test_cache_returns_what_it_holds(student):
     """append returns every position of its layer, oldest first, in the cache's dtype."""
     rng = draws.rng(0)
@@ -57,7 +60,7 @@ def test_cache_returns_what_it_holds(student):
     check_array(k, k_before, what, CACHE_AXES)
 
 
-@graded("4.1", 1)
+@graded("4.1", 1, beside="test_cache_returns_what_it_holds")
 def test_cache_length_counts_whole_positions(student):
     """length counts the positions that EVERY layer holds."""
     cache = student.KVCache(2, 1, 1, 4, 2, np.dtype(float))
@@ -69,25 +72,23 @@ def test_cache_length_counts_whole_positions(student):
     check_length(cache, 3, tr("when both layers hold 3 positions"))
 
 
-@graded("4.1", 1)
+@graded("4.1", 1, beside="test_cache_returns_what_it_holds")
 def test_cache_refuses_what_it_cannot_hold(student):
     """More than max_len positions, or truncating to more than it holds: ValueError."""
-    cache = student.KVCache(1, 1, 1, 3, 2, np.dtype(float))
-    block = draws.rng(0).standard_normal((1, 1, 2, 2))
-    keys, _ = cache.append(0, block, block)
-    check_array(keys, block, tr("keys from append into an empty cache"), CACHE_AXES)
-    what = tr("append of 2 positions of a cache of max_len 3 that holds 2 positions")
-    check_refused(lambda: cache.append(0, block, block), what)
-    for length in (3, -1):
-        what = tr("truncate to {n} of a cache of max_len 3 that holds 2 positions", n=length)
-        check_refused(lambda n=length: cache.truncate(n), what)
-    # One position too many is what numpy's broadcasting would swallow without an error.
-    one = block[:, :, :1]
-    cache.append(0, one, one)
-    check_refused(lambda: cache.append(0, one, one), tr("append of 1 position to a full cache"))
+    rng = draws.rng(0)
+    held, max_len = full_at(rng)
+    cache = student.KVCache(1, 1, 1, max_len, 2, np.dtype(float))
+    k, v = rng.standard_normal((2, 1, 1, max_len + 1, 2))
+    keys, _ = cache.append(0, k[:, :, :held], v[:, :, :held])
+    check_array(keys, k[:, :, :held], tr("keys from append into an empty cache"), CACHE_AXES)
+    check_refusals(cache, held, max_len, k[:, :, held:], v[:, :, held:])
+    keys, values = cache.append(0, k[:, :, held:-1], v[:, :, held:-1])
+    check_array(keys, k[:, :, :-1], tr("keys from append up to max_len"), CACHE_AXES)
+    check_array(values, v[:, :, :-1], tr("values from append up to max_len"), CACHE_AXES)
+    check_refuses_one_more(cache, k[:, :, -1:], v[:, :, -1:])
 
 
-@graded("4.1", 1)
+@graded("4.1", 1, own_values=True)
 def test_cache_of_many_positions(student):
     """A cache gives back every row it holds, however many there are."""
     rng = draws.rng(0)
@@ -111,7 +112,7 @@ def test_cache_of_many_positions(student):
             start, back_from = back_to, n_positions + 1
 
 
-@graded("4.1", 2)
+@graded("4.1", 2, own_values=True)
 def test_cache_under_any_use(student):
     """Any order of append and truncate on two caches leaves each with its own rows."""
     run_cache_machine(student)
@@ -305,7 +306,7 @@ def test_generate_goes_on(student, oracle):
         check_array(got, case.expected[:, done:], what, ("batch", "step"))
 
 
-@graded("4.4", 0.5)
+@graded("4.4", 0.5, beside="test_generate")
 def test_generate_works_by_steps(student, oracle):
     """generate does the work of one prefill and then of one decode step a token."""
     check_work_of_a_generation(student, oracle("generate/plain"))

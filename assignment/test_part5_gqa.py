@@ -30,7 +30,7 @@ def test_gqa(student, oracle, name):
     check_array(got, case.expected, what, HEAD_AXES)
 
 
-@graded("5.1", 0.5)
+@graded("5.1", 0.5, beside="test_gqa")
 def test_uneven_groups(student):
     """H query heads that G key/value heads cannot share evenly are refused with a ValueError."""
     q, kv = np.ones((1, 4, 1, 2)), np.ones((1, 3, 1, 2))
@@ -41,7 +41,7 @@ def test_uneven_groups(student):
     check_refused(lambda: student.grouped_query_attention(q, kv, kv), what)
 
 
-@graded("5.2", 0.5)
+@graded("5.2", 0.5, beside="test_mean_pool")
 def test_uneven_pooling(student):
     """H heads that do not form G equal groups are refused with a ValueError."""
     pair = draws.rng(0).integers(-9, 10, size=(1, 2)).astype(float)
@@ -67,7 +67,7 @@ def test_gqa_copies_nothing(student):
     check_kind(got, large[0], "grouped_query_attention(q, k, v)")
 
 
-@graded("5.1", 1)
+@graded("5.1", 1, beside="test_gqa")
 @given(seed=st.integers(0, 2**16), n_groups=st.integers(1, 3), group_size=st.integers(1, 3))
 def test_gqa_is_mha_with_repeated_heads(student, seed, n_groups, group_size):
     """GQA equals MHA with each group's K and V repeated: G = H is MHA, G = 1 is MQA (L2 §6.2)."""
@@ -125,7 +125,7 @@ def test_mean_pool(student, oracle, dtype):
     check_array(got, case.expected, what, ("row", "column"))
 
 
-@graded("5.2", 1)
+@graded("5.2", 1, beside="test_mean_pool")
 @given(seed=st.integers(0, 2**16), n_groups=st.integers(1, 4), group_size=st.integers(1, 4))
 def test_mean_pool_undoes_repetition(student, seed, n_groups, group_size):
     """Identical heads pool back to the head they were copied from (L2 §6.3)."""

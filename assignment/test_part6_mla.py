@@ -6,12 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from .harness import draws
-from .harness.compare import check_array, check_differs, check_kind, check_refused
+from .harness.compare import check_array, check_differs, check_kind
 from .harness.models import (
     POSITION_AXES,
     check_length,
     check_long_prefill,
+    check_refusals,
+    check_refuses_one_more,
     check_trace,
+    full_at,
     new_latent_cache,
 )
 from .harness.points import graded
@@ -102,7 +105,7 @@ def test_absorbed_expands_nothing(student):
     check_kind(got, np.empty((1, n_heads, 1, v_dim)), "mla_absorbed(...)")
 
 
-@graded("6.3", 0.5, needs=EXPANDS)
+@graded("6.3", 0.5, needs=EXPANDS, beside="test_mla_absorbed")
 @given(seed=st.integers(0, 2**16), n_heads=st.integers(1, 4), key_len=st.integers(1, 5))
 def test_absorbed_equals_naive(student, seed, n_heads, key_len):
     """The two ways are the same computation (L2 §6.4)."""
@@ -126,7 +129,7 @@ def test_absorbed_equals_naive(student, seed, n_heads, key_len):
     check_array(absorbed, naive, what, HEAD_AXES)
 
 
-@graded("6.4", 0.25)
+@graded("6.4", 0.25, own_values=True)
 def test_latent_cache_of_many_positions(student):
     """A latent cache gives back every row it holds, however many there are."""
     rng = draws.rng(0)
@@ -153,7 +156,7 @@ def test_latent_cache_of_many_positions(student):
         start = end
 
 
-@graded("6.4", 0.25)
+@graded("6.4", 0.25, own_values=True)
 def test_latent_cache(student):
     """The cache returns all it holds, counts whole positions, and forgets what it truncates."""
     rng = draws.rng(0)
@@ -178,7 +181,7 @@ def test_latent_cache(student):
             check_array(rope_keys, k_rope[:, :end], what)
 
 
-@graded("6.4", 0.25)
+@graded("6.4", 0.25, beside="test_latent_cache")
 def test_latent_cache_length_counts_whole_positions(student):
     """length counts the positions that EVERY layer holds."""
     cache = student.MLACache(2, 1, 4, 5, 2, np.dtype(float))
@@ -191,21 +194,19 @@ def test_latent_cache_length_counts_whole_positions(student):
     check_length(cache, 3, tr("when both layers hold 3 positions"))
 
 
-@graded("6.4", 0.25)
+@graded("6.4", 0.25, beside="test_latent_cache")
 def test_latent_cache_refuses_what_it_cannot_hold(student):
     """More than max_len positions, or truncating to what it does not hold: ValueError."""
-    cache = student.MLACache(1, 1, 3, 5, 2, np.dtype(float))
     rng = draws.rng(0)
-    latent, k_rope = rng.standard_normal((1, 3, 5)), rng.standard_normal((1, 3, 2))
-    cache.append(0, latent[:, :2], k_rope[:, :2])
-    for length in (3, -1):
-        what = tr("truncate to {n} of a cache of max_len 3 that holds 2 positions", n=length)
-        check_refused(lambda n=length: cache.truncate(n), what)
-    latents, _ = cache.append(0, latent[:, 2:], k_rope[:, 2:])
-    check_array(latents, latent, tr("latents from append up to max_len"))
-    # One position too many is what numpy's broadcasting would swallow without an error.
-    one_more = (latent[:, :1], k_rope[:, :1])
-    check_refused(lambda: cache.append(0, *one_more), tr("append of 1 position to a full cache"))
+    held, max_len = full_at(rng)
+    cache = student.MLACache(1, 1, max_len, 5, 2, np.dtype(float))
+    latent, k_rope = (rng.standard_normal((1, max_len + 1, width)) for width in (5, 2))
+    cache.append(0, latent[:, :held], k_rope[:, :held])
+    check_refusals(cache, held, max_len, latent[:, held:], k_rope[:, held:])
+    latents, rope_keys = cache.append(0, latent[:, held:-1], k_rope[:, held:-1])
+    check_array(latents, latent[:, :-1], tr("latents from append up to max_len"))
+    check_array(rope_keys, k_rope[:, :-1], tr("RoPE keys from append up to max_len"))
+    check_refuses_one_more(cache, latent[:, -1:], k_rope[:, -1:])
 
 
 @graded("6.5", 0.75)

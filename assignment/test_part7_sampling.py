@@ -25,9 +25,9 @@ def test_temperature(student, oracle, dtype):
 @pytest.mark.parametrize(
     ("function", "sensible"),
     [
-        pytest.param("apply_temperature", 2, marks=graded("7.1", 0.5)),
-        pytest.param("top_k", 1, marks=graded("7.2", 0.5)),
-        pytest.param("top_p", 0.1, marks=graded("7.3", 0.5)),
+        pytest.param("apply_temperature", 2, marks=graded("7.1", 0.5, beside="test_temperature")),
+        pytest.param("top_k", 1, marks=graded("7.2", 0.5, beside="test_top_k")),
+        pytest.param("top_p", 0.1, marks=graded("7.3", 0.5, beside="test_top_p")),
     ],
 )
 def test_senseless_settings(student, function, sensible):
@@ -59,7 +59,7 @@ def test_top_p(student, oracle, dtype):
     check_array(student.top_p(case.logits, case.p), case.expected, f"top_p(logits, {case.p})", AXES)
 
 
-@graded("7.3", 0.75)
+@graded("7.3", 0.75, own_values=True)
 @given(
     seed=st.integers(0, 2**16),
     k=st.integers(1, 12),
@@ -78,7 +78,7 @@ def test_filters_keep_the_best(student, seed, k, p):
         check(got.max() == logits.max(), tr("{name} lost the most likely token", name=name))
 
 
-@graded("7.3", 0.25)
+@graded("7.3", 0.25, beside="test_filters_keep_the_best")
 def test_filters_of_any_shape(student):
     """(..., V): one row alone, or rows of rows; k = V and p = 1 keep everything."""
     logits = draws.rng(0).permutation(24).reshape(2, 3, 4) / 12

@@ -115,7 +115,7 @@ def test_einsum_flops(student, oracle):
     check_counts(answers)
 
 
-@graded("8.4", 0.25)
+@graded("8.4", 0.25, beside="test_einsum_flops")
 def test_senseless_contractions(student):
     """A letter of two sizes, and a shape that does not fit its operand, raise a ValueError."""
     a, b, c = (int(size) for size in draws.rng(0).permutation(range(2, 12))[:3])
@@ -176,7 +176,7 @@ def _weights(config):
     return weights
 
 
-@graded("8.5", 0.5)
+@graded("8.5", 0.5, beside=("test_forward_flops", "test_a_running_model_counts_the_same"))
 @given(
     kv_heads=st.integers(1, 3),
     group=st.integers(1, 3),
@@ -231,7 +231,7 @@ def test_decode_intensity(student, oracle):
     check_numbers(_answers(student, "decode_intensity", oracle("accounting/intensity")))
 
 
-@graded("8.8", 0.25)
+@graded("8.8", 0.25, beside="test_decode_intensity")
 @given(
     group=st.integers(1, 4),
     batch=st.integers(1, 200),

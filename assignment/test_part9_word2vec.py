@@ -29,7 +29,7 @@ def test_embed(student, oracle, dtype):
     tell_waste_of_embedding(student, case.table, case.tokens)
 
 
-@graded("9.1", 0.5)
+@graded("9.1", 0.5, own_values=True)
 @given(seed=SEEDS, n_words=st.integers(2, 9))
 def test_embed_is_a_product(student, seed, n_words):
     """embed(table, tokens) equals one-hot vectors times the table (L2 §1.8)."""
@@ -48,7 +48,7 @@ def test_noise_distribution(student, oracle):
     check_array(got, case.expected, "noise_distribution(counts)", ("word",))
 
 
-@graded("9.2", 0.5)
+@graded("9.2", 0.5, beside="test_noise_distribution")
 @given(seed=SEEDS, n_words=st.integers(2, 9), times=st.integers(2, 50))
 def test_noise_favours_rare_words(student, seed, n_words, times):
     """The sum is 1, a longer text changes nothing, and rare words gain against the text."""
@@ -91,7 +91,7 @@ def test_gradients(student, oracle, name):
     _check_gradients(got, (case.by_center, case.by_context, case.by_negatives))
 
 
-@graded("9.4", 0.5)
+@graded("9.4", 0.5, own_values=True)
 @given(seed=SEEDS, n_negative=st.integers(1, 4))
 def test_gradients_of_the_formula(student, seed, n_negative):
     """The gradients are the slopes of the formula, measured by finite differences."""
@@ -99,7 +99,7 @@ def test_gradients_of_the_formula(student, seed, n_negative):
     _check_gradients(student.sgns_gradients(*point), _slopes(_loss_by_definition, point))
 
 
-@graded("9.4", 0.25)
+@graded("9.4", 0.25, beside="test_gradients")
 @given(seed=SEEDS, n_negative=st.integers(1, 4))
 def test_gradients_of_the_loss(student, seed, n_negative):
     """The gradients are the slopes of your own sgns_loss, measured by finite differences."""
@@ -110,7 +110,7 @@ def test_gradients_of_the_loss(student, seed, n_negative):
     _check_gradients(student.sgns_gradients(*point), slopes)
 
 
-@graded("9.4", 0.25)
+@graded("9.4", 0.25, beside="test_gradients")
 @given(seed=SEEDS)
 def test_negatives_have_no_order(student, seed):
     """Other places for the same negatives change no loss, and no gradient but by its place."""
@@ -140,7 +140,7 @@ def test_train_step(student, oracle, name):
     _check_step(got, (case.new_inputs, case.new_outputs), what)
 
 
-@graded("9.5", 0.5)
+@graded("9.5", 0.5, beside="test_train_step")
 @given(seed=SEEDS, n_pairs=st.integers(2, 6))
 def test_every_pair_counts(student, seed, n_pairs):
     """A batch moves each word by the sum of what its pairs do alone, however often it occurs."""
@@ -161,7 +161,7 @@ def test_every_pair_counts(student, seed, n_pairs):
     _check_step(got, expected, what)
 
 
-@graded("9.5", 0.25)
+@graded("9.5", 0.25, beside="test_train_step")
 @given(seed=SEEDS)
 def test_a_small_step_lowers_the_loss(student, seed):
     """A small step lowers the loss of the batch, and twice the learning rate goes twice as far."""
@@ -193,7 +193,7 @@ def test_nearest(student, oracle, dtype):
     check_array(got, case.expected_without, what, ("place",))
 
 
-@graded("9.6", 0.25)
+@graded("9.6", 0.25, beside="test_nearest")
 @given(seed=SEEDS, times=st.floats(0.01, 100))
 def test_only_directions_count(student, seed, times):
     """Longer or shorter vectors are no nearer, and a word is nearest to itself."""
@@ -219,7 +219,7 @@ def test_analogy(student, oracle, dtype):
     check_array(np.array(got), case.expected, tr("the answers of analogy"), ("question",))
 
 
-@graded("9.7", 0.5)
+@graded("9.7", 0.5, beside="test_analogy")
 def test_trained_vectors(student):
     """Vectors that your train_step learned find their topics and answer analogies."""
     rng = draws.rng(2013)

@@ -109,11 +109,6 @@ def silu(x: np.ndarray) -> np.ndarray:
     return x * (0.5 * (1 + np.tanh(0.5 * x)))
 
 
-def split_last_axis(x: np.ndarray, n_heads: int) -> np.ndarray:
-    """(B, T, H*width) -> (B, H, T, width)."""
-    return np.moveaxis(x.reshape(*x.shape[:2], n_heads, -1), 2, 1)
-
-
 class Decoder:
     """What every decoder-only model here shares: embedding, output projection, MLP, lm_head."""
 
@@ -133,9 +128,10 @@ class Decoder:
 
     def add_attention(self, layer: int, x: np.ndarray, heads: np.ndarray) -> np.ndarray:
         """Concatenate heads (B, H, T, d_v), mix them by w_o and add them to x (B, T, d)."""
-        batch, _, length, _ = heads.shape
-        concatenated = np.moveaxis(heads, 1, 2).reshape(batch, length, -1)
-        return x + self._matmul(layer, "w_o", concatenated)
+        w = self._layer_param(layer, "w_o")
+        rows = np.moveaxis(heads, 1, 2).reshape(*x.shape[:2], len(w))
+        self.counter.log("w_o", rows, w)
+        return x + rows @ w
 
     def add_mlp(self, layer: int, x: np.ndarray) -> np.ndarray:
         """x + SwiGLU(norm(x)), (B, T, d) -> (B, T, d) (L2 §3.2)."""
@@ -161,6 +157,12 @@ class Decoder:
         self.counter.log(name, x, w)
         return x @ w
 
+    def _to_heads(self, layer: int, name: str, x: np.ndarray, n_heads: int) -> np.ndarray:
+        """(B, T, d) -> (B, n_heads, T, width): the product, and what each head gets of it."""
+        w = self._layer_param(layer, name)
+        self.counter.log(name, x, w)
+        return np.moveaxis((x @ w).reshape(*x.shape[:2], n_heads, -1), 2, 1)
+
 
 class Transformer(Decoder):
     """A Llama-style model: H query heads, G key/value heads (L2 §3)."""
@@ -172,9 +174,9 @@ class Transformer(Decoder):
             q (B, H, T, d_h), k (B, G, T, d_h), v (B, G, T, d_h).
         """
         h = self._norm(layer, "attention_norm", x)
-        q = split_last_axis(self._matmul(layer, "w_q", h), self.config.n_heads)
-        k = split_last_axis(self._matmul(layer, "w_k", h), self.config.n_kv_heads)
-        v = split_last_axis(self._matmul(layer, "w_v", h), self.config.n_kv_heads)
+        q = self._to_heads(layer, "w_q", h, self.config.n_heads)
+        k = self._to_heads(layer, "w_k", h, self.config.n_kv_heads)
+        v = self._to_heads(layer, "w_v", h, self.config.n_kv_heads)
         return q, k, v
 
 
@@ -191,7 +193,7 @@ class MLATransformer(Decoder):
             k_rope (B, T, d_R).
         """
         h = self._norm(layer, "attention_norm", x)
-        q = split_last_axis(self._queries(layer, h), self.config.n_heads)
+        q = self._queries(layer, h)
         q_nope, q_rope = np.split(q, [self.config.nope_dim], axis=-1)
         return q_nope, q_rope, self._matmul(layer, "w_dkv", h), self._matmul(layer, "w_kr", h)
 
@@ -205,12 +207,11 @@ class MLATransformer(Decoder):
 
     def _queries(self, layer: int, h: np.ndarray) -> np.ndarray:
         if self.config.query_latent_dim is None:
-            return self._matmul(layer, "w_q", h)
+            return self._to_heads(layer, "w_q", h, self.config.n_heads)
         compressed = self._matmul(layer, "w_dq", h)
         q_norm = self._layer_param(layer, "q_norm")
-        return self._matmul(
-            layer, "w_uq", rms_norm(compressed, q_norm, self.config.latent_norm_eps)
-        )
+        normed = rms_norm(compressed, q_norm, self.config.latent_norm_eps)
+        return self._to_heads(layer, "w_uq", normed, self.config.n_heads)
 
 
 def load_model(config: dict, params: Params) -> Transformer | MLATransformer:

@@ -8,11 +8,12 @@ import pytest
 
 from grader.running.slots import hold_slot
 from grader.sandbox import SandboxUnavailable, choose_sandbox
-from grader.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
+from grader.sandbox.bubblewrap import Bubblewrap
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import interpreter_view
 from grader.sandbox.limits import Limits
 from grader.sandbox.portable import Portable
+from grader.sandbox.program import bubblewrap_program
 from grader.sandbox.remote import RemoteStudent
 from grader.sandbox.runtime import runtime_for
 
@@ -50,7 +51,7 @@ def sandbox_of(tier: str):
             return Portable(runtime_for(interpreter_view(), True), True, landlock=False)
         if tier == USER_NAMESPACE:
             choose_sandbox("bubblewrap")
-            program = bubblewrap_programs()[0]
+            program = bubblewrap_program().path
             return Bubblewrap(program, interpreter_view(), False, load_filter())
         return choose_sandbox(tier)
     except SandboxUnavailable as reason:

@@ -6,10 +6,14 @@ import io
 import json
 import lzma
 import os
+import resource
 import stat
 import struct
+import subprocess
+import sys
 import tarfile
 import unicodedata
+import warnings
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -17,14 +21,19 @@ from pathlib import Path
 import pytest
 
 from grader.base.errors import GraderError, NothingToGrade
+from grader.base.memory import limited_memory
 from grader.base.notes import in_words
 from grader.base.seeds import derive_seed, load_secret
-from grader.intake.archives import IntakeLimits, read_archive
+from grader.intake import archives
+from grader.intake import prepare as preparing
+from grader.intake.archives import read_archive
+from grader.intake.contents import IntakeLimits
 from grader.intake.course import Course
 from grader.intake.ids import student_id
 from grader.intake.prepare import Prepared, prepare
 from grader.intake.submissions import find_submissions, passed_over
 
+ROOT = Path(__file__).resolve().parents[1]
 WORK = b"def softmax(x, axis=-1):\n    return x\n"
 ROPE = b"def apply_rope(x, positions):\n    return x\n"
 
@@ -655,6 +664,121 @@ def test_last_of_two_entries_of_one_name_is_taken(tmp_path):
     contents = read_archive(path)
     assert contents.files == {"attention.py": WORK}
     assert contents.notes[0].kind == "file_twice"
+
+
+MEASURED = """
+import sys
+from pathlib import Path
+from grader.base.errors import NothingToGrade
+from grader.intake.archives import read_archive
+
+def peak():
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+
+before = peak()
+try:
+    read_archive(Path(sys.argv[1]))
+except NothingToGrade as problem:
+    print(problem)
+print(peak() - before)
+"""
+
+
+def test_a_bzip2_entry_is_unpacked_no_further_than_it_is_read(tmp_path):
+    """zipfile makes of 64 KiB all that they hold: 2.6 KB became 3.4 GiB."""
+    path = tmp_path / "ana.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("attention.py", bytes(96 << 20))
+    assert path.stat().st_size < 1000
+    command = [sys.executable, "-c", MEASURED, str(path)]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    sentence, grown = said.stdout.splitlines()
+    assert "attention.py is larger than 1 MiB" in sentence
+    assert int(grown) < 24
+
+
+@pytest.mark.parametrize("spoil", ["size", "checksum", "content"])
+def test_a_bzip2_entry_is_held_to_what_the_archive_says_of_it(spoil, tmp_path):
+    path = tmp_path / "ana.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("attention.py", WORK * 50)
+        entry = archive.infolist()[0]
+    assert read_archive(path).files == {"attention.py": WORK * 50}
+    content = path.read_bytes()
+    found, other = {
+        "size": (struct.pack("<L", entry.file_size), struct.pack("<L", entry.file_size - 1)),
+        "checksum": (struct.pack("<L", entry.CRC), struct.pack("<L", entry.CRC ^ 1)),
+        "content": (content[60:70], bytes(10)),
+    }[spoil]
+    assert found in content
+    path.write_bytes(content.replace(found, other))
+    with pytest.raises(NothingToGrade, match="damaged"):
+        read_archive(path)
+
+
+def a_tar_with(path: Path, *members: tarfile.TarInfo, form: int = tarfile.PAX_FORMAT) -> Path:
+    with tarfile.open(path, "w", format=form) as archive:
+        for member in members:
+            archive.addfile(member)
+    return path
+
+
+def test_what_a_tar_says_in_front_of_a_member_is_bounded(tmp_path):
+    def commented(size: int) -> tarfile.TarInfo:
+        member = tarfile.TarInfo("attention.py")
+        member.pax_headers = {"comment": "x" * size}
+        return member
+
+    some = [commented(100_000) for _ in range(20)]
+    assert read_archive(a_tar_with(tmp_path / "ana.tar", *some)).files == {"attention.py": b""}
+    a_tar_with(tmp_path / "bob.tar", commented(2 << 20))
+    long_name = tarfile.TarInfo("x" * (2 << 20))
+    a_tar_with(tmp_path / "cyd.tar", long_name, form=tarfile.GNU_FORMAT)
+    # One header behind another, each small, of which none ends.
+    one = commented(200_000).tobuf(tarfile.PAX_FORMAT)
+    (tmp_path / "dan.tar").write_bytes(one[:-512] * 20)
+    for name in ("bob", "cyd", "dan"):
+        with pytest.raises(NothingToGrade, match="name and attributes take more than 1 MiB"):
+            read_archive(tmp_path / f"{name}.tar")
+
+
+def test_a_file_with_holes_is_refused_before_its_map_is_read(tmp_path):
+    old = tarfile.TarInfo("attention.py")
+    old.type = tarfile.GNUTYPE_SPARSE
+    new = tarfile.TarInfo("attention.py")
+    new.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "a.py"}
+    for member in (old, new):
+        with pytest.raises(NothingToGrade, match="file with holes"):
+            read_archive(a_tar_with(tmp_path / "ana.tar", member))
+
+
+def test_a_name_that_comes_again_and_again_is_noted_once_and_read_so_often(tmp_path):
+    path = tmp_path / "ana.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(40):
+            archive.writestr("attention.py", b"#" * 50_000)
+    assert [one.kind for one in read_archive(path).notes] == ["file_twice"]
+    with pytest.raises(NothingToGrade, match="larger than"):
+        read_archive(path, IntakeLimits(stream_bytes=1_000_000))
+
+
+def test_a_zips_entries_are_counted_before_they_are_parsed(tmp_path, monkeypatch):
+    path = zip_of(tmp_path / "ana.zip", {str(n): b"" for n in range(30)})
+    monkeypatch.setattr(archives.zipfile, "ZipFile", lambda file: 1 / 0)
+    with pytest.raises(NothingToGrade, match="more than 29 entries"):
+        read_archive(path, IntakeLimits(entries=29))
+
+
+def test_reading_that_takes_too_much_memory_is_a_sentence(course, tmp_path, monkeypatch):
+    """And the process can go on: what follows may take as much as before."""
+    path = tmp_path / "ana.ipynb"
+    path.write_bytes(b'{"nbformat": 4, "cells": [], "x": [' + b"[]," * (5 << 20) + b"0]}")
+    monkeypatch.setattr(preparing, "limited_memory", lambda: limited_memory(100))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    assert "more than 1024 MiB of memory" in refusal(path, course, tmp_path / "out")
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 # ------------------------------------------------------------------------------------ secrets

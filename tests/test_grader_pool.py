@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import textwrap
 import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +95,8 @@ def act(what, suite, slot):
         if what == "hang":
             time.sleep(600)
         os._exit(int(what[-1]))
+    if what == "greedy":
+        bytearray(6 << 30)  # nothing of it is touched
     if what == "empty":
         return outcome([], "")
     if what == "slow":
@@ -219,6 +223,7 @@ def test_a_failing_harness_costs_one_submission_only(grading, tmp_path):
         "h_segfault": "segfault",
         "i_sigkill": "sigkill",
         "j_empty": "empty",
+        "l_greedy": "greedy",
         "k_exhausted": "exhausted",
         "zoe": "pass",
     }
@@ -238,6 +243,7 @@ def test_a_failing_harness_costs_one_submission_only(grading, tmp_path):
         "h_segfault": "killed by SIGSEGV",
         "i_sigkill": "killed by SIGKILL; the machine may be short of memory",
         "j_empty": "ran no test",
+        "l_greedy": "MemoryError",
     }.items():
         assert words in results[name].reason, name
         assert summaries[name].problem.startswith(results[name].reason[:50])
@@ -245,6 +251,21 @@ def test_a_failing_harness_costs_one_submission_only(grading, tmp_path):
     assert "Segmentation fault" in results["h_segfault"].output_tail
     assert "Traceback" in results["b_raise"].output_tail
     assert results["ana"].total == 1.0 and results["ana"].output_tail == "hi"
+
+
+def test_an_archive_that_swells_costs_one_submission_only(grading, tmp_path):
+    work = hand_in(tmp_path / "class", ana="pass", zoe="pass")
+    with zipfile.ZipFile(work / "bob.zip", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("attention.py", bytes(64 << 20))
+    with tarfile.open(work / "cyd.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("attention.py")
+        member.pax_headers = {"comment": "x" * (32 << 20)}
+        archive.addfile(member)
+    states = {name: summary.state for name, summary in graded(work, grading).items()}
+    assert states == {"ana": "graded", "bob": "missing", "cyd": "missing", "zoe": "graded"}
+    reasons = [read_record(grading.out, name)[0].reason for name in ("bob", "cyd")]
+    assert "larger than 1 MiB" in reasons[0]
+    assert "name and attributes take more than 1 MiB" in reasons[1]
 
 
 def test_a_hang_is_stopped_with_everything_it_started(grading, tmp_path):

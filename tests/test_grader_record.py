@@ -14,6 +14,7 @@ from grader.base.terminal import plain
 from grader.reports.class_table import class_table, print_result
 from grader.results.record import (
     MAX_MESSAGE,
+    ImportFailure,
     SubmissionResult,
     TestResult,
     make_result,
@@ -106,6 +107,17 @@ def test_texts_of_submissions_are_bounded_and_storable(tmp_path):
     assert in_words(result.notes[-1]) == "… and 951 more notes"
     assert record_path(tmp_path, "ana").stat().st_size < 60_000
     assert read_record(tmp_path, "ana")[0] == result
+
+
+def test_the_messages_of_all_tests_together_are_bounded():
+    """Of a submission that raises as many words as it can, in every test."""
+    long = "x" * MAX_MESSAGE
+    failure = ImportFailure(kind="raised", module="rope", file="rope.py", problem=long)
+    texts = {"message": long, "where": long, "own_message": long, "import_failure": failure}
+    loud = [a_test(**texts, points=0.0) for _ in range(300)]
+    result = a_result(tests=loud)
+    assert result.tests[0] == loud[0] and len(result.tests[-1].message) == 120
+    assert len(result.model_dump_json()) < 500_000
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.1, 0.5, 0.9, 0.999])

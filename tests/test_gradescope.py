@@ -97,7 +97,6 @@ class Results(Strict):
     """The specification of results.json; what is optional there and always wanted here is not."""
 
     score: Points
-    execution_time: Points
     output: str
     output_format: Format
     visibility: Visibility

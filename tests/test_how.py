@@ -15,12 +15,16 @@ from public_run import PublicPoints, public_runs, write_package
 import reference_model as reference
 from assignment.harness import remarks
 from assignment.harness.memory import traced
-from assignment.harness.points import Grading, Ran, hanging, until_right
+from assignment.harness.points import Grading, Ran, grading_of, hanging, until_right
 from assignment.harness.room import ROOM_MIB
 from assignment.harness.student import LocalBackend
+from grader.authoring import golden
+from grader.authoring.cases import make_cases
+from grader.authoring.golden import PUBLIC_SEED
 
 ROOT = Path(__file__).parent.parent
-CASES = tomllib.loads((Path(__file__).parent / "wrong_how.toml").read_text(encoding="utf-8"))
+HERE = Path(__file__).parent
+CASES = tomllib.loads((HERE / "wrong_how.toml").read_text(encoding="utf-8"))
 
 
 def files_of(case: dict) -> dict[str, str]:
@@ -114,27 +118,105 @@ def test_trusted_parts_do_not_stand_in_for_the_own_part():
     assert held(ran("used", False), decode) == {"decode": "used"}
 
 
+def test_what_was_never_begun_is_no_proof_in_grading():
+    """A submission can raise a stub's own words wherever a test would compare it."""
+    from grader.grading.rules import with_needs
+    from grader.grading.suite import collect_public
+
+    items, _ = collect_public()
+    wanted = ("test_rope_keeps_lengths", "test_rope")
+    items = [item for item in items if item.originalname in wanted]
+    results = [
+        a_result(item, "passed" if "lengths" in item.name else "not_started") for item in items
+    ]
+    states = {test.id: (test.state, test.points) for test in with_needs(results, items)}
+    assert set(states.values()) == {("waiting", 0.0), ("not_started", 1.0)}
+
+
+# --- what kind of evidence a test is -------------------------------------------------------------
+
+
+def evidence() -> dict[str, list[tuple[bool, Grading]]]:
+    """Test -> whether it compares with an oracle or values of its own, and its marks."""
+    from grader.grading.session import GradingSession, run_pytest
+    from grader.grading.suite import Suite
+
+    session = GradingSession(Suite(Path(), real_model=None, hash=""), backend=None)
+    run_pytest(session, "--collect-only")
+    marked: dict[str, list[tuple[bool, Grading]]] = {}
+    for item in session.items:
+        grading = grading_of(item)
+        is_proof = "oracle" in item.fixturenames and not grading.beside
+        if grading.part != 11:  # whose tests compare with digests of the answers
+            several = marked.setdefault(item.originalname, [])
+            several.append((is_proof or grading.own_values, grading))
+    return marked
+
+
+def test_a_property_pays_only_beside_a_proof():
+    """Every test that compares with nothing names one of its part that does."""
+    marked = evidence()
+    for name, several in marked.items():
+        for is_proof, grading in several:
+            assert not (grading.own_values and grading.beside), name
+            needed = [marked[one][0] for one in grading.needs]
+            beside = [marked[one][0] for one in grading.beside]
+            assert all(proof and of.part == grading.part for proof, of in beside), name
+            assert is_proof or beside or any(proof for proof, _ in needed), (
+                f"{name} compares with no oracle: mark it beside=... or own_values=True"
+            )
+
+
+def test_a_test_that_asks_for_no_oracle_has_a_twin_or_a_reason():
+    """without_twin.toml says what keeps a table of answers from passing."""
+    reasons = tomllib.loads((HERE / "without_twin.toml").read_text(encoding="utf-8"))
+    from grader.grading.suite import collect_public
+
+    items, _ = collect_public()
+    alone = {
+        item.originalname
+        for item in items
+        if "oracle" not in item.fixturenames and grading_of(item).part != 11
+    }
+    stated = [name for names in reasons["tests"].values() for name in names]
+    assert sorted(stated) == sorted(alone)
+    assert reasons["tests"].keys() == reasons["reasons"].keys()
+
+
+def test_no_hidden_case_is_its_public_twin():
+    """Where they have the same inputs, an answer learned at home is an answer in grading."""
+    public, hidden = (make_cases(seed, with_hidden=True) for seed in (PUBLIC_SEED, 7))
+    same = [
+        name
+        for name, fields in public.items()
+        if golden.to_bytes({name: fields}) == golden.to_bytes({name: hidden[name]})
+    ]
+    assert same == []
+
+
+def a_result(item, state: str):
+    from grader.results.record import TestResult
+
+    return TestResult(
+        id=f"{item.path.name}::{item.name}",
+        part=grading_of(item).part,
+        section=grading_of(item).section,
+        title="",
+        visibility="public",
+        points=1.0,
+        max_points=1.0,
+        state=state,
+    )
+
+
 def test_the_grader_withholds_points_and_says_why():
     from grader.grading.rules import with_needs
     from grader.grading.suite import collect_public
-    from grader.results.record import TestResult
 
     items, _ = collect_public()
     wanted = ("test_decode_reads_the_cache", "test_decode")
     items = [item for item in items if item.originalname in wanted]
-    results = [
-        TestResult(
-            id=f"{item.path.name}::{item.name}",
-            part=4,
-            section="4.3",
-            title="",
-            visibility="public",
-            points=1.0,
-            max_points=1.0,
-            state="failed" if "reads" in item.name else "passed",
-        )
-        for item in items
-    ]
+    results = [a_result(item, "failed" if "reads" in item.name else "passed") for item in items]
     graded = with_needs(results, items)
     decode = [test for test in graded if "reads" not in test.id]
     assert len(decode) == 2

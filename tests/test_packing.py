@@ -11,7 +11,7 @@ import pytest
 from grader.base.errors import NothingToGrade
 from grader.cluster import packing
 from grader.cluster.packing import pack, unpack
-from grader.intake.archives import IntakeLimits
+from grader.intake.contents import IntakeLimits
 from grader.intake.course import Course
 from grader.intake.prepare import prepare
 from grader.intake.submissions import Found, find_submissions

@@ -1,19 +1,22 @@
 """Which sandbox is chosen, what it refuses to show, and what it says when it cannot work."""
 
+import hashlib
 import os
 import select
 import stat
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sandbox_support import RUNNER, require_bubblewrap, start, write_submission
 
 from grader import sandbox
-from grader.sandbox import SandboxUnavailable, bubblewrap, choose_sandbox, container
-from grader.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs, submission_files
+from grader.sandbox import SandboxUnavailable, bubblewrap, choose_sandbox, container, program
+from grader.sandbox.bubblewrap import Bubblewrap, submission_files
 from grader.sandbox.config import worker_config
 from grader.sandbox.confine import landlock_version
 from grader.sandbox.filters import load_filter
@@ -24,6 +27,7 @@ from grader.sandbox.interpreter import (
     protected_paths,
 )
 from grader.sandbox.process import Pipes, WorkerProcess, close_all
+from grader.sandbox.program import bubblewrap_program
 
 ROOT = Path(__file__).parent.parent
 
@@ -96,7 +100,12 @@ def probing_anew():
 def test_a_tier_is_tried_out_once_even_if_it_does_not_work(monkeypatch, probing_anew):
     """A thousand submissions would else wait for a thousand refusals before the tier that works."""
     asked = []
-    monkeypatch.setattr(bubblewrap, "bubblewrap_programs", lambda: asked.append(1) or [])
+
+    def absent():
+        asked.append(1)
+        raise SandboxUnavailable("bubblewrap is not installed")
+
+    monkeypatch.setattr(bubblewrap, "bubblewrap_program", absent)
     for _ in range(3):
         with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed"):
             choose_sandbox("bubblewrap")
@@ -104,16 +113,61 @@ def test_a_tier_is_tried_out_once_even_if_it_does_not_work(monkeypatch, probing_
 
 
 def test_an_absent_bubblewrap_is_said(monkeypatch, probing_anew):
-    monkeypatch.setattr(bubblewrap, "bubblewrap_programs", list)
+    def not_there(name):
+        raise program.PackageNotFoundError(name)
+
+    monkeypatch.setattr(program.shutil, "which", lambda name: None)
+    monkeypatch.setattr(program, "distribution", not_there)
     with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed; install"):
         choose_sandbox("bubblewrap")
+
+
+def a_package(monkeypatch, root: Path, version: str) -> None:
+    package = SimpleNamespace(version=version, locate_file=lambda name: root / name)
+    monkeypatch.setattr(program, "distribution", lambda name: package)
+
+
+def test_the_packages_bubblewrap_runs_only_where_the_system_has_none(monkeypatch, tmp_path):
+    """And then only the version and the bytes that were checked."""
+    (tmp_path / program.PROGRAM).parent.mkdir(parents=True)
+    (tmp_path / program.PROGRAM).write_bytes(b"\x7fELF")
+    (tmp_path / program.PROGRAM).chmod(0o755)
+    digests = {program.PROGRAM: hashlib.sha256(b"\x7fELF").hexdigest()}
+    monkeypatch.setattr(program, "DIGESTS", ({"another/machine": ""}, digests))
+    a_package(monkeypatch, tmp_path, program.VERSION)
+    monkeypatch.setattr(program.shutil, "which", lambda name: "/usr/bin/bwrap")
+    assert program.bubblewrap_program() == program.Program("/usr/bin/bwrap", "the system's")
+    monkeypatch.setattr(program.shutil, "which", lambda name: None)
+    found = program.bubblewrap_program()
+    assert found.path == str(tmp_path / program.PROGRAM) and program.VERSION in found.origin
+    a_package(monkeypatch, tmp_path, "0.11.1")
+    with pytest.raises(SandboxUnavailable, match=r"0\.11\.1 is not the one that was checked"):
+        program.bubblewrap_program()
+    a_package(monkeypatch, tmp_path, program.VERSION)
+    (tmp_path / program.PROGRAM).write_bytes(b"\x7fELG")
+    with pytest.raises(SandboxUnavailable, match="by its sha256"):
+        program.bubblewrap_program()
+
+
+def test_the_installed_package_is_the_one_that_is_pinned(monkeypatch):
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needs = told["optional-dependencies"]["grader"]
+    assert any(one.startswith(f"{program.PACKAGE}=={program.VERSION};") for one in needs)
+    monkeypatch.setattr(program.shutil, "which", lambda name: None)
+    try:
+        installed = program.distribution(program.PACKAGE)
+    except program.PackageNotFoundError:
+        pytest.skip(f"{program.PACKAGE} is not installed")
+    assert installed.version == program.VERSION
+    assert program.bubblewrap_program().path.endswith(program.PROGRAM)
 
 
 def test_a_bubblewrap_that_fails_is_reported_with_its_words(monkeypatch, tmp_path, probing_anew):
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(bubblewrap, "bubblewrap_programs", lambda: [str(broken)])
+    found = program.Program(str(broken), "a test's")
+    monkeypatch.setattr(bubblewrap, "bubblewrap_program", lambda: found)
     with pytest.raises(SandboxUnavailable, match="No permissions to create a new namespace"):
         choose_sandbox("bubblewrap")
 
@@ -192,7 +246,7 @@ with start(Path({str(folder)!r}), choose_sandbox({name!r})) as student:
 """
     opened = opened_to_others([Path(sys.base_prefix), Path(sys.prefix), ROOT, folder])
     as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
-    command = [bubblewrap_programs()[0], *opened, "--cap-add", "ALL", "--", *as_nobody]
+    command = [bubblewrap_program().path, *opened, "--cap-add", "ALL", "--", *as_nobody]
     ran = subprocess.run(
         [*command, sys.executable, "-B", "-c", program], capture_output=True, text=True
     )

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from . import draws
 from .cases import Case
-from .compare import Axes, Mismatch, at, check, check_array, check_differs, check_kind
+from .compare import (
+    Axes,
+    Mismatch,
+    at,
+    check,
+    check_array,
+    check_differs,
+    check_kind,
+    check_refused,
+)
 from .student import Student
 from .words import spoken, tr
 
@@ -118,6 +128,36 @@ def check_responds(student: Student, model: Any, config: dict) -> None:
         other[0, position] = 3
         what = tr("prefill with another {name} token", name=spoken(name))
         check_differs(recompute(student, model, config, other), logits, what)
+
+
+def full_at(rng: np.random.Generator) -> tuple[int, int]:
+    """Positions that a cache holds, and its max_len: there is room for at least two more."""
+    held = int(rng.integers(2, 20))
+    return held, held + int(rng.integers(2, 20))
+
+
+def check_refusals(cache: Any, held: int, max_len: int, *too_many: np.ndarray) -> None:
+    """Fail unless a cache of one layer refuses to be truncated to what it does not hold and to take
+    these positions, one more than it has room for."""
+    place = {"held": held, "max_len": max_len}
+    for length in (held + 1, max_len, -1, -held):
+        what = tr(
+            "truncate to {n} of a cache of max_len {max_len} that holds {held} positions",
+            n=length,
+            **place,
+        )
+        check_refused(partial(cache.truncate, length), what)
+    what = tr(
+        "append of {n} positions to a cache of max_len {max_len} that holds {held} positions",
+        n=max_len - held + 1,
+        **place,
+    )
+    check_refused(partial(cache.append, 0, *too_many), what)
+
+
+def check_refuses_one_more(cache: Any, *one: np.ndarray) -> None:
+    """One position too many is what numpy's broadcasting would swallow without an error."""
+    check_refused(partial(cache.append, 0, *one), tr("append of 1 position to a full cache"))
 
 
 def check_length(cache: Any, expected: int, when: str) -> None:

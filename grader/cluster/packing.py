@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.base.errors import NothingToGrade
 from grader.base.words import tr
-from grader.intake.archives import MIB, Contents, IntakeLimits
+from grader.intake.contents import MIB, Contents, IntakeLimits
 from grader.intake.prepare import read_submission
 from grader.intake.submissions import Found
 

@@ -41,11 +41,14 @@ def _unless_twin_failed(result: TestResult, confirmed: set[TwinKey]) -> TestResu
 
 def held(results: Sequence[TestResult], gradings: Gradings) -> dict[str, Ran]:
     """Tests that pay nothing until another is right (see `graded`), each with that other one."""
-    return hanging(
+    found = hanging(
         Ran(r.id, gradings[r.id], r.state == "passed", frozenset(r.trusted_parts))
         for r in results
-        if r.state in ("passed", "failed")
+        if r.state != "out_of_time"
     )
+    # A submission can raise the stub's own words where it likes: "not started" is no proof either.
+    unfinished = {r.id for r in results if r.state not in ("passed", "failed")}
+    return {test: needed for test, needed in found.items() if test not in unfinished}
 
 
 def with_needs(results: Sequence[TestResult], gradings: Gradings) -> list[TestResult]:

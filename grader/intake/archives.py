@@ -6,136 +6,43 @@ written, so no path, link or device of an archive can take effect.
 """
 
 import bz2
+import copy
 import gzip
 import lzma
-import re
 import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from grader.base.errors import NothingToGrade
-from grader.base.notes import Note, note
 from grader.base.words import tr
-
-MIB = 1024 * 1024
-ARCHIVE_SUFFIXES = (
-    ".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz",
-)  # fmt: skip
-UNREAD_SUFFIXES = (".rar", ".7z", ".zst", ".gz", ".xz", ".bz2", ".lz", ".jar", ".whl", ".dmg")
-WANTED_SUFFIXES = (".py", ".ipynb")
-SKIPPED_FOLDERS = frozenset(
-    {"__MACOSX", "__pycache__", "venv", "env", "node_modules", "site-packages"}
+from grader.intake.contents import (
+    MIB,
+    Contents,
+    IntakeLimits,
+    checked_name,
+    is_skipped,
+    is_wanted,
+    note_unread,
 )
+
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2}
-_DRIVE = re.compile(r"[A-Za-z]:")
 _CHUNK = 64 * 1024
-_MAX_UNREAD = 500
-
-
-@dataclass(frozen=True)
-class IntakeLimits:
-    """What a submission may weigh."""
-
-    archive_bytes: int = 256 * MIB
-    entries: int = 50_000
-    stream_bytes: int = 256 * MIB  # a tar must be read to its end, ignored files included
-    files: int = 500  # Python files and notebooks
-    python_bytes: int = MIB
-    notebook_bytes: int = 16 * MIB
-    total_bytes: int = 64 * MIB
-    name_bytes: int = 255
-    path_bytes: int = 1024
-
-
-@dataclass
-class Contents:
-    """The Python files and notebooks of a submission (path with "/" → bytes), within limits."""
-
-    limits: IntakeLimits = field(default_factory=IntakeLimits)
-    files: dict[str, bytes] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)  # names of other files, if not too many
-    entries: int = 0
-
-    def count_entry(self) -> None:
-        """One more entry seen, wanted or not; raises NothingToGrade beyond the limit."""
-        self.entries += 1
-        if self.entries > self.limits.entries:
-            raise NothingToGrade(tr("It holds more than {n} entries.", n=self.limits.entries))
-
-    def take(self, name: str, read: Callable[[int], bytes]) -> None:
-        """Read a wanted file by `read(n)` (b"" at its end); NothingToGrade beyond a limit."""
-        limits = self.limits
-        notebook = name.endswith(".ipynb")
-        limit = limits.notebook_bytes if notebook else limits.python_bytes
-        if name in self.files:
-            self.notes.append(note("file_twice", file=name))
-            del self.files[name]
-        elif len(self.files) >= limits.files:
-            raise NothingToGrade(
-                tr("It holds more than {n} Python files and notebooks.", n=limits.files)
-            )
-        room = limits.total_bytes - sum(map(len, self.files.values()))
-        content = read_at_most(read, min(limit, room) + 1)
-        if len(content) > limit:
-            size = {"file": name, "n": limit // MIB}
-            raise NothingToGrade(
-                tr("{file} is larger than {n} MiB, the most that is read of one notebook.", **size)
-                if notebook
-                else tr(
-                    "{file} is larger than {n} MiB, the most that is read of one Python file.",
-                    **size,
-                )
-            )
-        if len(content) > room:
-            raise NothingToGrade(
-                tr(
-                    "Its Python files and notebooks are larger than {n} MiB together.",
-                    n=limits.total_bytes // MIB,
-                )
-            )
-        self.files[name] = content
-
-
-def read_at_most(read: Callable[[int], bytes], limit: int) -> bytes:
-    """Up to `limit` bytes from `read`, which may return less than it is asked for."""
-    chunks = []
-    while limit > 0 and (chunk := read(min(limit, _CHUNK))):
-        chunks.append(chunk)
-        limit -= len(chunk)
-    return b"".join(chunks)
-
-
-def archive_stem(name: str) -> str | None:
-    """`name` without its archive suffix, or None when it has none."""
-    for suffix in sorted(ARCHIVE_SUFFIXES, key=len, reverse=True):
-        if name.lower().endswith(suffix) and len(name) > len(suffix):
-            return name[: -len(suffix)]
-    return None
-
-
-def is_skipped(path: str) -> bool:
-    """Whether a path lies in, or is, something nobody hands in on purpose (hidden files, virtual
-    environments, caches, macOS resource forks)."""
-    return any(part.startswith(".") or part in SKIPPED_FOLDERS for part in path.split("/"))
-
-
-def is_wanted(path: str) -> bool:
-    """Whether a file can matter for grading."""
-    return path.endswith(WANTED_SUFFIXES)
-
-
-def note_unread(contents: Contents, name: str) -> None:
-    """Remember a file that is not read, and say so of an archive inside a submission."""
-    if not is_wanted(name) and len(contents.unread) < _MAX_UNREAD:
-        contents.unread.append(name)
-    few = len(contents.notes) < 20
-    if few and name.lower().endswith((*ARCHIVE_SUFFIXES, *UNREAD_SUFFIXES)):
-        contents.notes.append(note("inner_archive", file=name))
+_ENTRY_BYTES = 400  # of one entry in a zip's table of contents, its name included
+# Of a tar: what stands in front of its members, such as long names and macOS's attributes.
+_EXTENDED_BYTES = MIB
+_EXTENDED = frozenset(
+    {
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+    }
+)
 
 
 def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:
@@ -159,7 +66,7 @@ def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:
         kind, opener = _recognise(file, path.name)
         try:
             opener(file, contents)
-        except NothingToGrade:
+        except (NothingToGrade, MemoryError):
             raise
         except EOFError:
             raise NothingToGrade(
@@ -176,42 +83,6 @@ def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:
                 )
             ) from None
     return contents
-
-
-def checked_name(raw: str, limits: IntakeLimits) -> str:
-    """The entry's path with "/" between its parts, or NothingToGrade when it is not acceptable.
-
-    Windows tools write backslashes: they separate here too, so that "..\\\\x" is seen.
-    """
-    shown = repr(raw[:80])
-    if "\0" in raw:
-        raise NothingToGrade(tr("The entry {name} has a NUL byte in its name.", name=shown))
-    path = raw.replace("\\", "/")
-    if path.startswith("/"):
-        raise NothingToGrade(tr("The entry {name} has an absolute path.", name=shown))
-    if _DRIVE.match(path):
-        raise NothingToGrade(tr("The entry {name} has a drive letter in its path.", name=shown))
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    if ".." in parts:
-        raise NothingToGrade(tr("The entry {name} climbs out of the archive by '..'.", name=shown))
-    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
-    if any(len(part) > limits.name_bytes for part in encoded):
-        raise NothingToGrade(
-            tr(
-                "The entry {name}… has a name longer than {n} bytes.",
-                name=shown,
-                n=limits.name_bytes,
-            )
-        )
-    if sum(map(len, encoded)) + len(parts) > limits.path_bytes:
-        raise NothingToGrade(
-            tr(
-                "The entry {name}… has a path longer than {n} bytes.",
-                name=shown,
-                n=limits.path_bytes,
-            )
-        )
-    return "/".join(parts)
 
 
 def _recognise(file: BinaryIO, name: str) -> tuple[str, Callable[[BinaryIO, Contents], None]]:
@@ -248,9 +119,7 @@ def _is_old_tar(head: bytes) -> bool:
 
 
 def _read_zip(file: BinaryIO, contents: Contents) -> None:
-    # Every entry of the central directory costs half a KiB once parsed, so weigh it first.
-    if _central_directory_bytes(file) > 400 * contents.limits.entries:
-        raise NothingToGrade(tr("It holds more than {n} entries.", n=contents.limits.entries))
+    _require_few_entries(file, contents.limits.entries)
     with zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
             contents.count_entry()
@@ -260,39 +129,72 @@ def _read_zip(file: BinaryIO, contents: Contents) -> None:
                 continue
             _refuse_special(name, entry.external_attr >> 16)
             note_unread(contents, name)
-            if not is_wanted(name):
-                continue
-            if entry.flag_bits & 0x1:
-                raise NothingToGrade(
-                    tr("The archive is encrypted ({file} needs a password).", file=name)
-                )
-            if entry.compress_type not in _ZIP_METHODS:
-                raise NothingToGrade(
-                    tr(
-                        "{file} is compressed by zip method {method}, which is not read; expected "
-                        "an ordinary zip (deflate).",
-                        file=name,
-                        method=entry.compress_type,
-                    )
-                )
-            with archive.open(entry) as member:
-                contents.take(name, member.read)
+            if is_wanted(name):
+                _take_entry(archive, entry, name, contents)
 
 
-def _central_directory_bytes(file: BinaryIO) -> int:
-    """The size of a zip's central directory by its end record (found as zipfile finds it)."""
-    size = file.seek(0, 2)
-    start = max(0, size - 22 - 0xFFFF)
+def _take_entry(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, contents: Contents
+) -> None:
+    if entry.flag_bits & 0x1:
+        raise NothingToGrade(tr("The archive is encrypted ({file} needs a password).", file=name))
+    if entry.compress_type not in _ZIP_METHODS:
+        raise NothingToGrade(
+            tr(
+                "{file} is compressed by zip method {method}, which is not read; expected an "
+                "ordinary zip (deflate).",
+                file=name,
+                method=entry.compress_type,
+            )
+        )
+    if entry.compress_type == zipfile.ZIP_BZIP2:
+        contents.take(name, _Bzip2Entry(archive, entry).read)
+        return
+    with archive.open(entry) as member:
+        contents.take(name, member.read)
+
+
+class _Bzip2Entry:
+    """Reads an entry with a bound on each step: zipfile unpacks all that 64 KiB of bzip2 hold,
+    which can be gigabytes."""
+
+    def __init__(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo):
+        stored: Any = copy.copy(entry)
+        stored.compress_type, stored.file_size = zipfile.ZIP_STORED, entry.compress_size
+        stored.CRC = None  # the sum is that of what comes out
+        self._file = bz2.BZ2File(archive.open(stored))
+        self._expected, self._left, self._sum = entry.CRC, entry.file_size, 0
+
+    def read(self, size: int) -> bytes:
+        chunk = self._file.read(min(size, self._left))
+        self._left -= len(chunk)
+        self._sum = zlib.crc32(chunk, self._sum)
+        if not chunk and (self._left or self._sum != self._expected):
+            raise zipfile.BadZipFile("wrong size or checksum")
+        return chunk
+
+
+def _require_few_entries(file: BinaryIO, most: int) -> None:
+    """NothingToGrade where a zip's central directory is long: zipfile makes a KiB of each entry.
+
+    It is found as zipfile finds it: in front of the last end record.
+    """
+    start = max(0, file.seek(0, 2) - 22 - 0xFFFF)
     file.seek(start)
     tail = file.read()
-    file.seek(0)
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) < at + 22:
         raise NothingToGrade(tr("The zip archive is cut short: its table of contents is missing."))
-    sizes = [struct.unpack_from("<L", tail, at + 12)[0]]
-    if tail.find(b"PK\x06\x07", max(0, at - 20), at) >= 0 and at >= 76:
-        sizes = [struct.unpack_from("<Q", tail, at - 76 + 40)[0]]
-    return min(max(sizes), size)
+    size = struct.unpack_from("<L", tail, at + 12)[0]
+    if at >= 76 and tail.startswith(b"PK\x06\x06", at - 76):
+        size = struct.unpack_from("<Q", tail, at - 76 + 40)[0]
+    directory = b""
+    if size <= _ENTRY_BYTES * most:
+        file.seek(max(0, start + at - 76 - size))
+        directory = file.read(size + 76)
+    if size > _ENTRY_BYTES * most or directory.count(b"PK\x01\x02") > most:
+        raise NothingToGrade(tr("It holds more than {n} entries.", n=most))
+    file.seek(0)
 
 
 def _refuse_special(name: str, unix_mode: int) -> None:
@@ -318,10 +220,45 @@ class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+class _Header(tarfile.TarInfo):
+    """A member's header; what stands in front of it is weighed before it is read."""
+
+    def _proc_member(self, archive: Any) -> Any:  # named in tarfile as what a subclass overrides
+        if self.type in _EXTENDED:
+            archive.extended_bytes += abs(self.size)
+            if archive.extended_bytes > _EXTENDED_BYTES:
+                raise NothingToGrade(
+                    tr(
+                        "An entry's name and attributes take more than {n} MiB, the most that is "
+                        "read of them.",
+                        n=_EXTENDED_BYTES // MIB,
+                    )
+                )
+        elif self.type == tarfile.GNUTYPE_SPARSE:
+            raise NothingToGrade(_no_sparse_file(self.name))
+        return super()._proc_member(archive)  # type: ignore[misc]
+
+    def _proc_gnusparse_10(self, member: tarfile.TarInfo, *_: object) -> None:
+        """Its map stands in the data, as long as it likes."""
+        raise NothingToGrade(_no_sparse_file(member.name))
+
+
+def _no_sparse_file(name: str) -> str:
+    return tr(
+        "The entry {name} is a file with holes (sparse); only plain files are read.",
+        name=repr(name[:80]),
+    )
+
+
+class _Tar(tarfile.TarFile):
+    tarinfo = _Header
+    extended_bytes = 0
+
+
 def _read_tar(stream: _Readable, contents: Contents) -> None:
     # Stream mode ("r|") reads forward only: headers cannot send the reader back into a loop.
     bounded = _BoundedStream(stream, contents.limits.stream_bytes)
-    with tarfile.open(fileobj=cast(BinaryIO, bounded), mode="r|") as archive:
+    with _Tar.open(fileobj=cast(BinaryIO, bounded), mode="r|") as archive:
         for member in _members(archive):
             contents.count_entry()
             name = checked_name(member.name, contents.limits)
@@ -348,10 +285,12 @@ def _read_tar(stream: _Readable, contents: Contents) -> None:
         pass
 
 
-def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+def _members(archive: _Tar) -> Iterator[tarfile.TarInfo]:
     while (member := archive.next()) is not None:
         yield member
-        archive.members.clear()  # type: ignore[attr-defined]  # or a million entries stay in memory
+        # Or a million entries stay in memory. What holds for all members is what has no end.
+        archive.members.clear()  # type: ignore[attr-defined]
+        archive.extended_bytes = sum(map(len, archive.pax_headers.values()))
 
 
 class _BoundedStream:

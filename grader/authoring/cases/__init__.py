@@ -30,9 +30,7 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
 # Cases whose inputs are all drawn from a few options, and those inputs.
 FEW_OPTIONS = {
     "rope_frequencies": ("head_dim", "theta"),
-    "causal_mask/square": ("query_len",),
-    "causal_mask/one_query": ("key_len",),
-    "causal_mask/chunk": ("query_len", "key_len"),
+    "causal_mask/many": ("query_len", "key_len"),
 }
 
 

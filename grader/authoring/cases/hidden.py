@@ -13,6 +13,7 @@ import reference_model as reference
 from . import lengths
 from .decode import end_rows, llama_config
 from .draw import Draw
+from .functions import causal_mask
 
 Fields = dict[str, Any]
 
@@ -88,6 +89,10 @@ def causal_masks(draw: Draw) -> Fields:
 
 
 BUILDERS: dict[str, Callable[[Draw], Fields]] = {
+    # In place of the public sizes, which are few and small enough for a table, others.
+    "causal_mask/square": partial(causal_mask, queries=(10, 40), cached=(0, 0)),
+    "causal_mask/one_query": partial(causal_mask, queries=(1, 1), cached=(10, 60)),
+    "causal_mask/chunk": partial(causal_mask, queries=(6, 15), cached=(8, 30)),
     "long/mha": partial(long_decode, grouped=False),
     "long/gqa": partial(long_decode, grouped=True),
     "far/grouped_decode": partial(

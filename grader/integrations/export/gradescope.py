@@ -27,7 +27,8 @@ def results_json(record: SubmissionResult, score: Score, policy: Policy) -> dict
     """What Gradescope is told of one submission.
 
     Points are the policy's; `score` is the final one, so lateness is in it. A hidden test has no
-    output, and is shown when `visibility` of the policy says so.
+    output, and is shown when `visibility` of the policy says so. The time is not told: a submission
+    can spend it as it likes, and so say what it saw.
 
     Raises:
         GraderError: the submission has no grade; writing a 0 would be wrong.
@@ -38,7 +39,6 @@ def results_json(record: SubmissionResult, score: Score, policy: Policy) -> dict
     scale = {part.part: part.scale for part in score.parts}
     return {
         "score": score.final,
-        "execution_time": round(record.seconds, 3),
         "output": _text(_overview(record, score)),
         "output_format": "text",
         "visibility": "visible",

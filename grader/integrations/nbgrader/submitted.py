@@ -14,13 +14,16 @@ from typing import Any
 
 from assignment.harness.parts import GIVEN_FILES, PARTS, STUDENT_MODULES
 from grader.base.errors import GraderError, NothingToGrade
+from grader.base.memory import limited_memory
 from grader.intake.ids import student_id
 from grader.intake.notebook import PART_NOTEBOOK, code_cells
+from grader.intake.prepare import too_much_memory
 
 from .cells import notebook_name
 from .gradebook import NbgraderCourse
 
 MAX_NOTEBOOK_BYTES = 16 * 1024 * 1024
+MAX_TIMESTAMP_BYTES = 1024
 NOTEBOOKS = tuple(notebook_name(part.number) for part in PARTS)
 
 
@@ -104,7 +107,10 @@ def notebooks_of(submitted: Submitted) -> tuple[dict[str, Path], list[str]]:
             raise Refused(f"{path.name} is larger than {MAX_NOTEBOOK_BYTES // 1024**2} MiB.")
         else:
             try:
-                code_cells(path.read_bytes())
+                with limited_memory():
+                    code_cells(path.read_bytes())
+            except MemoryError:
+                raise Refused(f"{path.name}: {too_much_memory()}") from None
             except NothingToGrade as problem:
                 raise Refused(f"{path.name}: {problem}") from None
             found[path.stem] = path
@@ -164,17 +170,12 @@ def cleaned(course: NbgraderCourse, assignment: str, student: str, path: Path) -
             "db_url": course.db_url,
         }
     }
+    steps = (ClearOutput, DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckCellMetadata)
     try:
-        with path.open(encoding="utf-8") as file:
+        with limited_memory(), path.open(encoding="utf-8") as file:
             notebook = read(file, as_version=4)
-        for step in (
-            ClearOutput,
-            DeduplicateIds,
-            OverwriteKernelspec,
-            OverwriteCells,
-            CheckCellMetadata,
-        ):
-            notebook, resources = step().preprocess(notebook, resources)
+            for step in steps:
+                notebook, resources = step().preprocess(notebook, resources)
     except Exception as problem:
         raise Refused(
             f"nbgrader cannot read {path.name} ({type(problem).__name__}: {str(problem)[:200]})."
@@ -188,6 +189,9 @@ def handed_in_at(course: NbgraderCourse, submitted: Submitted) -> datetime | Non
     Raises:
         Refused: the file is there and holds no time.
     """
+    stamp = submitted.folder / "timestamp.txt"
+    if stamp.exists() and not (stamp.is_file() and stamp.stat().st_size <= MAX_TIMESTAMP_BYTES):
+        raise Refused("timestamp.txt holds no time (it is no plain file of at most 1 KiB).")
     try:
         return course.coursedir.get_existing_timestamp(str(submitted.folder))
     except Exception as problem:
