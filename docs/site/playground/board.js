@@ -75,7 +75,7 @@ const play = (() => {
   const bytes = (x) => scaled(x, ["B", "kB", "MB", "GB", "TB"]);
   const binary = (x) => scaled(x, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
   const seconds = (x) => (x < 1e-3 ? `${num(x * 1e6, 1)}\u202fµs` : x < 1 ? `${(x * 1e3).toPrecision(3)}\u202fms` : `${x.toPrecision(3)}\u202fs`);
-  const scientific = (x) => (x === 0 ? "0" : x.toExponential(1).replace("-", "−").replace("e+", "e"));
+  const scientific = (x) => (x === 0 ? "0" : x >= 1e-3 ? x.toPrecision(3) : x.toExponential(1).replace("-", "−").replace("e+", "e"));
   const vector = (row, digits = 2) => `[${row.map((x) => num(x, digits)).join(", ")}]`;
 
   // ---------------------------------------------------------------------------------- state
@@ -110,15 +110,15 @@ const play = (() => {
 
   const controls = (...children) => h("div", { class: "controls" }, children);
 
-  // A slider for state[key]. With `log`, it moves by factors; `show` says the value in words.
-  function slider(state, set, key, { min, max, step = 1, log = false, show = num }) {
+  // A slider named `key` for state[of]. With `log` it moves by factors; `show` says the value in words.
+  function slider(state, set, key, { min, max, step = 1, log = false, show = num, of = key }) {
     const there = log ? Math.log2 : Number, back = log ? (x) => Math.round(2 ** x) : Number;
     return h("label", { class: "slider" },
-      h("span", {}, say(key)), h("output", {}, show(state[key])),
+      h("span", {}, say(key)), h("output", {}, show(state[of])),
       h("input", {
         type: "range", min: there(min), max: there(max), step, "data-key": key,
-        "aria-valuetext": show(state[key]), value: String(there(state[key])),
-        oninput: (event) => set({ [key]: back(Number(event.target.value)) }),
+        "aria-valuetext": show(state[of]), value: String(there(state[of])),
+        oninput: (event) => set({ [of]: back(Number(event.target.value)) }),
       }));
   }
   const toggle = (state, set, key) => h("label", { class: "toggle" },
