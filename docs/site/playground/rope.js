@@ -36,19 +36,19 @@
     return h("figure", { class: "clock" },
       h("svg", { viewBox: "0 0 128 128" }, h("circle", { cx: MIDDLE, cy: MIDDLE, r: RADIUS, class: "dial" }), k.drawn, q.drawn),
       h("figcaption", {},
-        h("b", {}, `q${q.pair.join(", ")}`), state.pairing === "mixed" && ` · k${k.pair.join(", ")}`, h("br"),
+        h("b", {}, say("pair", { a: q.pair[0], b: q.pair[1] })), state.pairing === "mixed" && ` (k: ${k.pair.join(", ")})`, h("br"),
         `ω = ${num(omega, omega < 0.001 ? 6 : 4)}`, h("br"),
-        say("turns", { turns: turns < 10 ? num(turns, 2) : grouped(turns) }), h("br"),
+        h("span", { class: turns < 1 ? "seldom" : "" }, say("turns", { turns: turns < 10 ? num(turns, 2) : grouped(turns) })), h("br"),
         say("adds", { part: num(q.a * k.a + q.b * k.b) })));
   }
 
   // A curve of scores over `xs`, with a dot at `here`.
   function curve(title, xs, f, here, key) {
-    const [left, right, top, bottom] = [30, 345, 8, 150], high = 7;
+    const [left, right, top, bottom] = [30, 345, 8, 150], high = 4;
     const x = (value) => left + (right - left) * (value - xs[0]) / (xs.at(-1) - xs[0]);
     const y = (value) => (top + bottom) / 2 - (bottom - top) / 2 * value / high;
     return figure(title, h("svg", { viewBox: "0 0 350 172", class: "plotted", role: "img", "aria-label": title, "data-key": key },
-      [-5, 0, 5].map((v) => [line(left, y(v), right, y(v), { class: v ? "grid" : "axis" }), text(left - 6, y(v), num(v), { class: "tiny", "text-anchor": "end" })]),
+      [-3, 0, 3].map((v) => [line(left, y(v), right, y(v), { class: v ? "grid" : "axis" }), text(left - 6, y(v), num(v), { class: "tiny", "text-anchor": "end" })]),
       [xs[0], (xs[0] + xs.at(-1)) / 2, xs.at(-1)].map((v) => text(x(v), bottom + 14, num(v, 0), { class: "tiny", "text-anchor": "middle" })),
       h("polyline", { class: "curve", points: xs.map((v) => `${num(x(v), 1)},${y(f(v)).toFixed(2)}`).join(" ") }),
       line(x(here), top, x(here), bottom, { class: "grid" }),
@@ -66,7 +66,8 @@
         choice(state, set, "theta", [100, 10000, 500000].map((t) => [t, grouped(t)])),
         choice(state, set, "length", [512, 4096, 131072].map((l) => [l, grouped(l)])),
         button("reset", () => set({ ...START }))),
-      figure(say("clocks"), h("div", { class: "clocks" }, maths.range(Q.length / 2).map((i) => clock(state, set, i)))),
+      figure(say("clocks"), h("div", { class: "clocks" }, maths.range(Q.length / 2).map((i) => clock(state, set, i))),
+        h("p", { class: "small muted" }, say("seldom"))),
       h("div", { class: "beside" },
         curve(say("distance", { d: m - n }), maths.range(2 * REACH + 1, -REACH), (d) => score(state, n + shift + d, n + shift), m - n, "distance"),
         curve(say("moved", { shift }), maths.range(SHIFTS + 1), (s) => score(state, m + s, n + s), shift, "moved")),
