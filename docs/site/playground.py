@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from reference_model import accounting, layers, sampling
 from reference_model.accounting import CountedModel
 from reference_model.config import ModelConfig, param_shapes
@@ -108,8 +109,8 @@ def golden() -> dict:
 def tune_params() -> dict[str, np.ndarray]:
     """A model that goes on with a tune it has heard: weights set by hand, with a little noise.
 
-    Layer 0 looks one note back (RoPE's fast pairs) and notes down which note that was; layer 1 looks
-    for the place that follows this note's last occurrence (in the slow pairs) and says what is there.
+    Layer 0 looks one note back (RoPE's fast pairs) and notes down which note that was; layer 1
+    looks for what came after this note before (in the slow pairs) and says that.
     """
     codes = np.array([[1, 1], [1, -1]])
     codes = np.kron(np.kron(codes, codes), codes) / np.sqrt(8)  # eight notes, orthogonal
@@ -158,7 +159,12 @@ def _attention_cases():
     x = np.random.default_rng(1).standard_normal((3, 8)).round(3)
     for theta in (10000, 500000):
         yield "ropeFrequencies", None, [8, theta], layers.rope_frequencies(8, theta)
-        yield "rope", None, [x, [0, 7, 10005], theta], layers.rope(x, np.array([0, 7, 10005]), theta)
+        yield (
+            "rope",
+            None,
+            [x, [0, 7, 10005], theta],
+            layers.rope(x, np.array([0, 7, 10005]), theta),
+        )
     order = [0, 4, 1, 5, 2, 6, 3, 7]  # halves are neighbours in another order
     turned = np.empty_like(x)
     turned[:, order] = layers.rope(x[:, order], np.array([1, 2, 30]))

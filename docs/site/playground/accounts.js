@@ -77,9 +77,9 @@
       figure(say("absorb"), controls(slider(state, set, "c0", { min: -3, max: 3 }), slider(state, set, "c1", { min: -3, max: 3 })),
         h("div", { class: "beside" },
           steps(say("expanded"), `k = c W = ${vector(c)} · [${W.map((r) => vector(r)).join(", ")}] = ${vector(key)}`,
-            h("span", {}, `q · k = ${vector(q)} · ${vector(key)} = `, h("b", { "data-key": "expanded" }, num(maths.dot(q, key))))),
+            h("span", {}, `q · k = ${vector(q)} · ${vector(key)} = `, h("b", { "data-key": "score-expanded" }, num(maths.dot(q, key))))),
           steps(say("absorbed"), `q̃ = q Wᵀ = ${vector(absorbed)}`,
-            h("span", {}, `q̃ · c = ${vector(absorbed)} · ${vector(c)} = `, h("b", { "data-key": "absorbed" }, num(maths.dot(absorbed, c)))))),
+            h("span", {}, `q̃ · c = ${vector(absorbed)} · ${vector(c)} = `, h("b", { "data-key": "score-absorbed" }, num(maths.dot(absorbed, c)))))),
         h("p", { class: "small muted" }, say("same"))),
     ];
   }

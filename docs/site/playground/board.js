@@ -148,7 +148,7 @@ const play = (() => {
       onpointerdown: (event) => {
         event.currentTarget.dragged = true;
         try { event.currentTarget.setPointerCapture(event.pointerId); } catch { /* a made-up pointer */ }
-        event.currentTarget.focus();
+        event.currentTarget.focus({ preventScroll: true });
         event.preventDefault();
       },
       onpointermove: drag,

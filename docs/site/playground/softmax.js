@@ -110,7 +110,7 @@
     const start = (name) => set({ ...SAMPLING, set: name, logits: name === "three" ? THREE : SENTENCE });
     const bar = (token) => h("div", { class: "chance", title: num(after[token]) },
       h("span", { class: "before", style: `width: ${share(plain[token])}` }), h("span", { class: "after", style: `width: ${share(after[token])}` }),
-      draws > 0 && h("span", { class: "drawn", style: `left: ${share(counts[token] / draws)}` }));
+      counts[token] > 0 && h("span", { class: "drawn", style: `left: ${share(counts[token] / draws)}` }));
     return [
       controls(
         choice(state, ({ set: name }) => start(name), "set", [["sentence", say("set.sentence")], ["three", say("set.three")]]),
@@ -125,9 +125,9 @@
           h("td", {}, h("label", { class: "logit" }, h("input", { type: "range", min: -4, max: 6, step: 0.1, value: String(logits[token]), "data-key": `logit${token}`, "aria-label": `${say("logit")}: ${word}`,
             oninput: (event) => set({ logits: logits.map((x, i) => (i === token ? Number(event.target.value) : x)) }) }), h("output", {}, num(logits[token], 1)))),
           h("td", { class: "wide" }, bar(token)),
-          h("td", { class: "number", "data-key": `p${token}` }, num(after[token])), h("td", { class: "number muted" }, before[token] ? num(reached(token), 2) : "−"),
+          h("td", { class: "number", "data-key": `p${token}` }, num(after[token])), h("td", { class: "number muted" }, before[token] ? num(reached(token), 2) : ""),
           h("td", { class: "number" }, draws ? counts[token] : ""))))))),
-      h("p", { class: "small muted" }, say("reading", { draws })),
+      h("p", { class: "small muted" }, say("reading"), draws > 0 && ` ${say("shares", { draws })}`),
     ];
   }
 
