@@ -51,7 +51,7 @@ assignment: $(VENV)/grader.installed
 	$(BIN)/python -m grader.authoring.figures
 	$(BIN)/python -m grader.grading.signatures
 
-# The handouts and docs/ as pages to read, in build/site/: no server and no network needed.
+# The handouts, docs/ and the playground as pages, in build/site/: no server and no network needed.
 site: $(VENV)/site.installed
 	$(BIN)/python docs/site/make_site.py
 
