@@ -22,7 +22,9 @@ from grader.reports.class_table import counts_sentence, print_class, with_progre
 from grader.results.changes import mixed_class
 from grader.results.disk import disk_as_sentence
 from grader.results.summary import Summary
-from grader.running.pool import Grading, grade_all, results_lock, run_began_ns, usable_cores
+from grader.running.child import Grading
+from grader.running.locks import results_lock, run_began_ns
+from grader.running.pool import grade_all, usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, load_limits
 
 _NO_SANDBOX = (
@@ -133,7 +135,7 @@ def _require_sandbox(name: str) -> str:
 
 def _cluster(scheduler: str) -> contextlib.AbstractContextManager:
     """A client of the scheduler, connected."""
-    from grader.cluster.dask_workers import connected
+    from grader.cluster.client import connected
 
     if not scheduler.startswith("tls://"):
         _complain(
@@ -145,7 +147,7 @@ def _cluster(scheduler: str) -> contextlib.AbstractContextManager:
 
 def _recipe(secret: Secret, grading: Grading) -> Any:
     """What a worker needs to make this run's suite."""
-    from grader.cluster.dask_workers import SuiteRecipe
+    from grader.cluster.worker import SuiteRecipe
 
     return SuiteRecipe(secret.key, grading.suite.real_model is not None)
 
@@ -154,7 +156,7 @@ def _on_cluster(
     client: Any, grading: Grading, recipe: Any, jobs: int | None
 ) -> tuple[Callable[..., Generator[Summary, None, None]], str]:
     """How to grade on the workers, and the words for it; GraderError when one of them cannot."""
-    from grader.cluster.dask_workers import check_workers, grade_on_cluster
+    from grader.cluster.client import check_workers, grade_on_cluster
 
     if grading.sandbox == "none":
         _complain(_NO_SANDBOX)

@@ -154,7 +154,7 @@ def test_right_answers(answer):
         (KV, "500 KiB", "close, within 3 %"),
         (KV, "513 KiB", "close, within 3 %"),
         (KV, "128 KiB", "too small by a factor of 4"),
-        (KV, "2 MiB", "too few significant digits: 1"),
+        (KV, "2 MiB", "is not the answer\ntoo large by a factor of 4"),
         (KV, "524288", "a unit is missing: a number of bytes is asked for"),
         (KV, 524288, "a unit is missing"),
         (KV, "524288 FLOP", '"FLOP" measures a number of floating-point operations; a number of'),

@@ -19,7 +19,7 @@ from grader.cli import doctor, main
 from grader.intake.course import Course
 from grader.results.record import TestResult, make_result, write_record
 from grader.results.summary import Summary
-from grader.running.pool import Grading
+from grader.running.child import Grading
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -155,6 +155,14 @@ def test_a_bug_of_the_grader_is_a_sentence_too(monkeypatch, capsys):
     assert "\x1b" not in text and "Traceback" not in text
 
 
+def test_help_waits_for_nothing_that_it_does_not_need():
+    """numpy, pydantic and the like are most of a second; who asks what there is needs none."""
+    heavy = {"numpy", "pydantic", "jinja2", "pytest", "rich.progress", "rich.table"}
+    code = f"import grader.cli.main, sys; print(sorted({heavy!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_name_of_a_submission_cannot_write_to_the_terminal(command, tmp_path):
     work = hand_in(tmp_path / "class", "ana\x1b[31m", "bob")
     result = command.run("run", work)
@@ -204,6 +212,50 @@ def test_show_prints_failures_of_one_student(command, tmp_path):
     path = tmp_path / "results" / "ana.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"total": 2.0}))
     assert "damaged or not the grader's" in command.run("show", "ana").output
+
+
+def test_show_takes_the_beginning_of_an_id_and_suggests(command, tmp_path):
+    begun = a_test(1, "not_started")
+    started = [a_test(2, "not_started"), a_test(2, "failed", message="off by one")]
+    (tmp_path / "results").mkdir()
+    for student in ("Ana_Lee", "bob-1", "bob-2"):
+        result = make_result(
+            student=student,
+            source="x",
+            submission_hash="h",
+            suite_hash="s",
+            suite_version="1",
+            state="graded",
+            tests=[begun, *started],
+            notes=[note("inner_archive", file="old.zip")],
+        )
+        write_record(tmp_path / "results", result)
+    text = command.run("show", "ana").output
+    assert text.startswith("Ana_Lee  graded")
+    assert text.index("note: old.zip") < text.index("Part 1")
+    assert "Part 1  public 0/1, hidden 0/0, not started (--all shows its tests)" in text
+    assert "· 1.1 title" not in text and "· 2.1 title" in text and "off by one" in text
+    assert "· 1.1 title" in command.run("show", "ana", "--all").output
+    assert "Did you mean: bob-1, bob-2?" in command.run("show", "bob").output
+    assert "Did you mean: Ana_Lee?" in command.run("show", "anna_lee").output
+    assert "by the policy" not in text
+    (tmp_path / "policy.toml").write_text("")
+    shown = command.run("show", "ana", "--policy", str(tmp_path / "policy.toml")).output
+    assert "by the policy: 0 of 3" in shown
+
+
+def a_test(part: int, state: str, message: str = "") -> TestResult:
+    return TestResult(
+        id=f"{part}{state}",
+        part=part,
+        section=f"{part}.1",
+        title="title",
+        visibility="public",
+        points=0.0,
+        max_points=1.0,
+        state=state,
+        message=message,
+    )
 
 
 def test_no_sandbox_is_said_loudly_and_a_missing_one_is_a_sentence(monkeypatch, capsys):

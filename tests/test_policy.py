@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from grader.base.errors import GraderError
 from grader.cli import main
+from grader.grades.class_scores import score_class
 from grader.grades.lateness import Late
-from grader.grades.policy import Policy, score, score_class, student_view
-from grader.grades.policy_file import DEFAULT, Minimum
+from grader.grades.policy import score, student_view
+from grader.grades.policy_file import DEFAULT, Minimum, Policy
 from grader.intake.course import Course
 from grader.intake.submissions import find_submissions
 from grader.results.record import SubmissionResult, TestResult, make_result, write_record

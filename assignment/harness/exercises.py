@@ -137,17 +137,17 @@ def _digests_between(question: Question, low: float, high: float) -> Iterator[st
 
 
 def _too_few_digits(question: Question, got: Quantity, answer: object) -> str:
-    if why := _explained(question, set(_digests_nearby(question, got))):
-        return _not_the_answer(answer, why)
+    is_right = question.answer in set(_digests(question, got))
+    why = _explained(question, set(_digests_nearby(question, got)))
+    if why or not is_right:
+        return _not_the_answer(answer, why or _recognised(question, got))
     words = tr(
         "{answer} has too few significant digits: {n}, where {wanted} are asked for",
         answer=shown(answer),
         n=got.digits,
         wanted=question.digits,
     )
-    if question.answer in set(_digests(question, got)):
-        words += tr("\nit is right as far as it goes")
-    return words
+    return words + tr("\nit is right as far as it goes")
 
 
 def _not_the_answer(answer: object, why: str) -> str:

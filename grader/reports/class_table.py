@@ -164,16 +164,18 @@ def print_result(result: SubmissionResult, console: Console, every_test: bool = 
     )
     say(console, made, style="dim")
     _print_lines(result.reason, console, style="red")
+    for note in result.notes:
+        say(console, tr("note: {note}", note=in_words(note)), style="dim")
     if result.state not in ("missing", "error"):
+        not_begun = set() if every_test else _not_begun(result.tests)
         for part in result.parts:
-            _print_part(part, console)
+            _print_part(part, console, part.part in not_begun)
         for diagnosis in result.diagnoses:
             say(console, fact(diagnosis), style="bold")
         for test in result.tests:
-            if every_test or test.state != "passed" or test.message:
+            told = test.part not in not_begun and (test.state != "passed" or test.message)
+            if every_test or told:
                 _print_test(test, console)
-    for note in result.notes:
-        say(console, tr("note: {note}", note=in_words(note)), style="dim")
     if result.output_tail.strip():
         say(console, tr("output of the submission (end):"), style="bold")
         _print_lines(result.output_tail, console, style="dim")
@@ -191,7 +193,13 @@ def fact(found: DiagnosisRecord) -> str:
     )
 
 
-def _print_part(part: PartPoints, console: Console) -> None:
+def _not_begun(tests: Sequence[TestResult]) -> set[int]:
+    """The parts of which no test found anything to run."""
+    begun = {test.part for test in tests if test.state not in ("not_started", "waiting")}
+    return {test.part for test in tests} - begun
+
+
+def _print_part(part: PartPoints, console: Console, not_begun: bool) -> None:
     points = tr(
         "public {public}, hidden {hidden}",
         public=f"{_points(part.public)}/{_points(part.public_max)}",
@@ -199,7 +207,8 @@ def _print_part(part: PartPoints, console: Console) -> None:
     )
     full = (part.public, part.hidden) == (part.public_max, part.hidden_max)
     name = tr("Part {part}", part=part.part)
-    say(console, f"  {name}  {points}", style="green" if full else "")
+    begun = tr(", not started (--all shows its tests)") if not_begun else ""
+    say(console, f"  {name}  {points}{begun}", style="green" if full else "")
 
 
 def _print_test(test: TestResult, console: Console) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from grader.base.errors import GraderError
 from grader.base.notes import Note, in_words
-from grader.grades.policy import ClassScores, Policy, Score
+from grader.grades.class_scores import ClassScores
+from grader.grades.policy import Score
+from grader.grades.policy_file import Policy
 from grader.results.record import SubmissionResult, read_record
 
 

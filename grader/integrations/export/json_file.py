@@ -5,7 +5,9 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-from grader.grades.policy import ClassScores, Policy, Score
+from grader.grades.class_scores import ClassScores
+from grader.grades.policy import Score
+from grader.grades.policy_file import Policy
 from grader.results.record import write_atomically
 
 
