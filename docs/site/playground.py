@@ -1,7 +1,7 @@
 """The playground's pages, and the reference's values for the functions that move in them.
 
-A page is its texts (playground/texts.toml, both languages) and a script; `golden` is written beside
-them, so that each page compares its own functions with `reference_model` where it is opened.
+A page is its texts (playground/texts.toml, both languages) and its script; `golden` is written
+beside them, so that each page compares its functions with `reference_model` where it is opened.
 """
 
 import html
@@ -58,14 +58,14 @@ def topics(folder: Path = FOLDER) -> list[Topic]:
 def _topic(name: str, entry: dict, shared: dict, place: int) -> Topic:
     words = {key: pair[place] for key, pair in (shared | entry["words"]).items()}
     title, lead = entry["title"][place], entry["lead"][place]
-    scripts = [GOLDEN, "play-maths.js", "play-board.js", f"play-{entry['script']}"]
+    scripts = [GOLDEN, "play-maths.js", "play-board.js", f"play-{name}.js"]
     page = [
         f'<h1 id="{name}">{html.escape(title)}</h1>',
         f'<p class="lead">{html.escape(lead)}</p>',
         '<div id="board" class="board"></div>',
         f"<noscript><p>{html.escape(words['noscript'])}</p></noscript>",
         '<p id="checked" class="small muted"></p>',
-        f"<script>window.playPage = {json.dumps(name)}; window.playTexts = "
+        f"<script>window.playTexts = "
         f"{json.dumps(words, ensure_ascii=False).replace('<', chr(92) + 'u003c')};</script>",
         *(f'<script src="{script}"></script>' for script in scripts),
     ]
