@@ -18,7 +18,7 @@ from grader.base.notes import note
 from grader.cli import doctor, main
 from grader.intake.course import Course
 from grader.results.record import TestResult, make_result, write_record
-from grader.results.summary import Summary
+from grader.results.summary import Summary, summarise
 from grader.running.child import Grading
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,7 +29,8 @@ def command(monkeypatch, tmp_path):
     """Runs a command line; grading itself is replaced, with `states` of the submissions to come."""
     course = Course(tmp_path / "package", ("attention", "rope"), ())
     states: dict[str, str] = {}
-    seen = SimpleNamespace(states=states, grading=None, jobs=None)
+    misnamed: set[str] = set()
+    seen = SimpleNamespace(states=states, misnamed=misnamed, grading=None, jobs=None)
     suite = SimpleNamespace(
         blank_tests=(), real_model=None, hash_now=lambda key: "s", close=lambda: None
     )
@@ -46,7 +47,13 @@ def command(monkeypatch, tmp_path):
             points = ((1, 1.5, 2.0),)
             done.append(
                 Summary(
-                    submission.student, state, False, points, 1.5, 0.0, 1.5, 2.0, "a [b]problem"
+                    submission.student,
+                    state,
+                    False,
+                    points,
+                    *(1.5, 0.0, 1.5, 2.0),
+                    problem="a [b]problem",
+                    misnamed=submission.student in misnamed,
                 )
             )
             yield done[-1]
@@ -95,9 +102,44 @@ def test_all_graded_is_exit_code_0_with_a_table(command, tmp_path):
 def test_options_reach_the_pool(command, tmp_path):
     work = hand_in(tmp_path / "class", "ana", "bob")
     command.run("run", work, "--regrade", "--sandbox", "bubblewrap", "--out", tmp_path / "r")
+    assert command.grading.accept_names is False
     assert command.grading.regrade is True
     assert command.grading.sandbox == "bubblewrap"
     assert command.grading.out == tmp_path / "r"
+
+
+def test_only_some_are_graded_where_that_is_asked_for(command, tmp_path):
+    work = hand_in(tmp_path / "class", "ana", "bea", "bob")
+    said = command.run("run", work, "--only", "ana", "--only", "b?b").output
+    assert "2 submissions: 2 graded." in said and "bea" not in said
+    said = command.run("run", work, "--only", "anna", "--only", "bob")
+    assert said.exit_code == 2
+    assert "No submission has the id 'anna'. Did you mean: ana?" in said.output
+
+
+def test_misnamed_files_are_told_at_the_end_of_a_run(command, tmp_path):
+    command.misnamed.add("bob")
+    work = hand_in(tmp_path / "class", "ana", "bob")
+    said = " ".join(command.run("run", work, "--accept-names").output.split())
+    assert "may be meant for a module under another name: bob. --accept-names takes" in said
+    assert command.grading.accept_names is True
+
+
+def test_a_misnamed_file_is_the_first_problem():
+    failed = a_test(1, "failed", message="wrong")
+    result = make_result(
+        student="ana",
+        source="x",
+        submission_hash="h",
+        suite_hash="s",
+        suite_version="1",
+        state="graded",
+        tests=[failed],
+        notes=[note("near_miss", found="rope (1).py", expected="rope.py")],
+    )
+    told = summarise(result)
+    assert told.misnamed
+    assert told.problem == "found rope (1).py: rename it to rope.py if it is meant"
 
 
 def test_an_error_is_exit_code_1_and_says_whose_fault_it_is(command, tmp_path):

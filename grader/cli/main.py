@@ -116,6 +116,14 @@ def run(
         str | None,
         typer.Option(metavar="N/COUNT", help="Only this part of the class; see `grader merge`."),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Grade this one only, or 'B_*'; may be given again."),
+    ] = None,
+    accept_names: Annotated[
+        bool,
+        typer.Option("--accept-names", help="Take 'rope (1).py' for a missing rope.py."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
     lang: LangOption = None,
 ) -> None:
@@ -135,6 +143,8 @@ def run(
         real_model=real_model,
         scheduler=scheduler,
         shard=Shard.parse(shard) if shard is not None else None,
+        accept_names=accept_names,
+        only=only or (),
         quiet=quiet,
     )
     if any(summary.state == "error" for summary in summaries):

@@ -35,6 +35,7 @@ _TEST_MARK = {
     "out_of_time": ("⧖", "red"),
 }
 _PLAIN_INTERVAL_S = 10.0
+_SHOWN_NAMES = 10
 
 
 def with_progress(
@@ -146,6 +147,19 @@ def counts_sentence(summaries: Sequence[Summary]) -> str:
     noun = tr_n(n, "1 submission: ", "{n} submissions: ")
     earlier = tr(" ({n} kept from an earlier run)", n=kept) if kept else ""
     return noun + (words or tr("none finished")) + earlier + tr(".")
+
+
+def misnamed_sentence(summaries: Sequence[Summary]) -> str:
+    """Whose files have names that are almost a module's, which costs most of the points; or ""."""
+    names = [summary.student for summary in _sorted(summaries) if summary.misnamed]
+    if not names:
+        return ""
+    shown = tr(", ").join([*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else [])])
+    return tr(
+        "Files left out that may be meant for a module under another name: {names}. --accept-names "
+        "takes each that is the only one for its module.",
+        names=shown,
+    )
 
 
 def print_result(result: SubmissionResult, console: Console, every_test: bool = False) -> None:
