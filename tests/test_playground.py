@@ -352,6 +352,13 @@ def test_what_can_be_moved_moves_the_numbers(results, page, name):
     assert results(page)[name] == (_computed()[page, name] if expected is None else expected)
 
 
+def test_an_address_of_nonsense_gives_the_fresh_page(site):
+    require_chromium()
+    dom, log = dump_dom(site / "play-decode.html", "#step=99&prompt=7&bug=%22x")
+    assert not log, log
+    assert re.search(r'<p id="error"[^>]*class="verdict"', dom)
+
+
 def test_every_function_gives_the_references_values(results):
     cases = playground.golden()["cases"]
     errors = results("decode")["golden"]
@@ -416,7 +423,9 @@ def test_no_text_is_left_over(page):
 def test_the_handout_and_the_overview_lead_to_the_pages(site):
     for topic in playground.topics():
         handout = "handout.html" if topic.language == "en" else "handout.zh.html"
-        assert f'<a href="{topic.address}">' in (site / handout).read_text(encoding="utf-8")
+        offers = re.findall('<p class="offer">.*', (site / handout).read_text(encoding="utf-8"))
+        leading = [offer for offer in offers if f'<a href="{topic.address}">' in offer]
+        assert len(leading) == len(topic.parts) > 0
         page = (site / topic.address).read_text(encoding="utf-8")
         assert f'lang="{topic.language}"' in page and html.escape(topic.lead) in page
     overview = (site / "index.html").read_text(encoding="utf-8").split("<main")[1]

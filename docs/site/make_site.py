@@ -159,7 +159,7 @@ def _offer(topics: list[playground.Topic], pages: dict[str, Page]) -> None:
             links = [
                 f'<a href="{topic.address}">{html.escape(topic.title)}</a>'
                 for topic in topics
-                if number and topic.part == int(number[1]) and topic.language == page.language
+                if number and int(number[1]) in topic.parts and topic.language == page.language
             ]
             if links:
                 opening = re.compile(rf'<h2 id="{re.escape(heading.slug)}".*?</h2>\n', re.S)

@@ -34,7 +34,7 @@ class Topic:
 
     name: str
     language: str
-    part: int  # of the handout
+    parts: tuple[int, ...]  # of the handout
     title: str
     lead: str
     html: str
@@ -69,7 +69,7 @@ def _topic(name: str, entry: dict, shared: dict, place: int) -> Topic:
         f"{json.dumps(words, ensure_ascii=False).replace('<', chr(92) + 'u003c')};</script>",
         *(f'<script src="{script}"></script>' for script in scripts),
     ]
-    return Topic(name, LANGUAGES[place], entry["part"], title, lead, "\n".join(page))
+    return Topic(name, LANGUAGES[place], tuple(entry["parts"]), title, lead, "\n".join(page))
 
 
 def write(out: Path) -> None:

@@ -128,7 +128,13 @@ const play = (() => {
       history.replaceState(null, "", hash ? `#${hash}` : location.pathname);
     }
     document.addEventListener("DOMContentLoaded", () => {
-      draw();
+      try {
+        draw();
+      } catch {
+        // an address that no page of ours has written
+        Object.assign(state, structuredClone(start));
+        draw();
+      }
       document.querySelector("a.twin")?.addEventListener("click", (event) => {
         event.currentTarget.hash = location.hash;
       });

@@ -341,7 +341,7 @@
         }),
         h(
           "p",
-          { id: "error", class: wrong ? "verdict wrong" : "verdict" },
+          { id: "error", role: "status", class: wrong ? "verdict wrong" : "verdict" },
           say(wrong ? "differs" : "agrees", { step, error: scientific(error) }),
         ),
       ),
