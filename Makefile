@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --no-loadscope-reorder
 
-.PHONY: demo test quick check matrix bench mutation names assignment site clean
+.PHONY: demo test quick check matrix bench mutation names assignment site pictures clean
 
 demo: $(VENV)/grader.installed
 	$(BIN)/python -m grader.cli.demo
@@ -52,9 +52,13 @@ assignment: $(VENV)/grader.installed
 	$(BIN)/python -m grader.grading.signatures
 	$(BIN)/python -m grader.grading.reach
 
-# The handouts and docs/ as pages to read, in build/site/: no server and no network needed.
+# The handouts, docs/ and the playground as pages, in build/site/: no server and no network needed.
 site: $(VENV)/site.installed
 	$(BIN)/python docs/site/make_site.py
+
+# Some minutes: the README's pictures, of a terminal, the class page and the playground.
+pictures: $(VENV)/test.installed
+	$(BIN)/python docs/site/pictures.py
 
 $(VENV)/grader.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'

@@ -5,6 +5,7 @@ to become pages too. The result opens from a folder (file://) as well as from a 
 nothing from anywhere else.
 """
 
+import html
 import json
 import re
 import shutil
@@ -17,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 try:
     import jinja2
+    import playground
     from formulas import FormulaError
     from render import Document, Heading, code_page, render
 except ImportError as missing:
@@ -44,6 +46,7 @@ WORDS = {
         "light": "Light",
         "dark": "Dark",
         "source": "Made from",
+        "play": "Play with it:",
     },
     "zh-Hans": {
         "skip": "跳到正文",
@@ -54,6 +57,7 @@ WORDS = {
         "light": "浅色",
         "dark": "深色",
         "source": "本页由此生成：",
+        "play": "动手玩：",
     },
 }
 
@@ -72,7 +76,7 @@ class Page:
 
     @property
     def language(self) -> str:
-        return "zh-Hans" if self.source.endswith(".zh.md") else "en"
+        return "zh-Hans" if self.address.endswith(".zh.html") else "en"
 
     @property
     def contents(self) -> list[tuple[Heading, list[Heading]]]:
@@ -96,6 +100,11 @@ def build(root: Path, out: Path, order: Path = HERE / "pages.toml") -> list[Page
         raise BuildError(f"{out} holds something that is not this site; choose an empty folder")
     table = tomllib.loads(order.read_text(encoding="utf-8"))
     groups = _groups(root, table["group"])
+    topics = playground.topics() if table.get("playground") else []
+    for place, title in enumerate(table["playground"] if topics else ()):
+        language = playground.LANGUAGES[place]
+        members = [_topic_page(topic) for topic in topics if topic.language == language]
+        groups.insert(1 + place, {"title": title, "pages": members, "language": language})
     pages = {page.source: page for group in groups for page in group["pages"]}
     read_in_turn = list(pages.values())
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -103,9 +112,13 @@ def build(root: Path, out: Path, order: Path = HERE / "pages.toml") -> list[Page
         draft = Path(folder) / "site"
         draft.mkdir()
         for page in read_in_turn:
-            _read(root, page, pages, draft)
+            if not page.document.html:
+                _read(root, page, pages, draft)
+        _offer(topics, pages)
         _check_anchors(pages)
         _write(draft, table["title"], groups, read_in_turn, pages)
+        if topics:
+            playground.write(draft)
         shutil.rmtree(out, ignore_errors=True)
         draft.rename(out)
     return list(pages.values())
@@ -129,6 +142,31 @@ def _groups(root: Path, wanted: list[dict]) -> list[dict]:
     if others:
         groups.append({"title": "More", "pages": [Page(s, _address(s)) for s in others]})
     return groups
+
+
+def _topic_page(topic: playground.Topic) -> Page:
+    heading = Heading(1, topic.name, topic.title, html.escape(topic.title), [topic.lead])
+    source = f"{playground.TEXTS}#{topic.name}{'' if topic.language == 'en' else '.zh'}"
+    return Page(source, topic.address, topic.title, Document(topic.html, [heading]))
+
+
+def _offer(topics: list[playground.Topic], pages: dict[str, Page]) -> None:
+    """Below the title of each part of the handout: its pages of the playground."""
+    for name in ("assignment/README.md", "assignment/README.zh.md"):
+        page = pages[name] if topics else None
+        for heading in page.document.headings if page else ():
+            number = re.match(r"\D*(\d+)\b", heading.text) if heading.level == 2 else None
+            links = [
+                f'<a href="{topic.address}">{html.escape(topic.title)}</a>'
+                for topic in topics
+                if number and int(number[1]) in topic.parts and topic.language == page.language
+            ]
+            if links:
+                opening = re.compile(rf'<h2 id="{re.escape(heading.slug)}".*?</h2>\n', re.S)
+                offer = f'<p class="offer">{WORDS[page.language]["play"]} {", ".join(links)}</p>\n'
+                found = opening.search(page.document.html)
+                cut = found.end()
+                page.document.html = page.document.html[:cut] + offer + page.document.html[cut:]
 
 
 def _address(source: str) -> str:
@@ -164,6 +202,8 @@ def _link(root: Path, page: Page, pages: dict[str, Page], address: str) -> str |
     source = _inside(root, page, address)
     if (root / source).is_dir():
         return None
+    if f"{source}#{parts.fragment}" in pages:  # a page of the playground
+        return pages[f"{source}#{parts.fragment}"].address
     if source not in pages:
         code = Page(source, _address(source), Path(source).name)
         code.document = code_page(source, (root / source).read_text(encoding="utf-8"))
@@ -208,21 +248,22 @@ def _write(out: Path, title: str, groups: list, order: list[Page], pages: dict[s
     )
     template = environment.get_template("page.html.j2")
     for page in pages.values():
-        place = order.index(page) if page in order else None
+        turn = [other for other in order if other.language == page.language]
+        place = turn.index(page) if page in turn else None
         twin = _twin(page, pages)
-        html = template.render(
+        text = template.render(
             title=title,
             groups=groups,
             page=page,
             say=WORDS[page.language],
             twin=twin,
-            before=order[place - 1] if place else None,
-            after=order[place + 1] if place is not None and place + 1 < len(order) else None,
+            before=turn[place - 1] if place else None,
+            after=turn[place + 1] if place is not None and place + 1 < len(turn) else None,
         )
         if twin:  # the line that does this on GitHub
-            html = re.sub(rf'<p><em>[^<]*<a href="{twin.address}">[^<]*</a></em></p>\n', "", html)
-        html = _pair_headings(html, page, twin)
-        (out / page.address).write_text(html, encoding="utf-8")
+            text = re.sub(rf'<p><em>[^<]*<a href="{twin.address}">[^<]*</a></em></p>\n', "", text)
+        text = _pair_headings(text, page, twin)
+        (out / page.address).write_text(text, encoding="utf-8")
     (out / "search-index.js").write_text(_search_index(pages.values()), encoding="utf-8")
     shutil.copyfile(LOOK, out / "base.css")
     for name in ("site.css", "site.js"):
@@ -231,20 +272,21 @@ def _write(out: Path, title: str, groups: list, order: list[Page], pages: dict[s
 
 def _twin(page: Page, pages: dict[str, Page]) -> Page | None:
     """The same page in the other language."""
-    chinese = page.source.endswith(".zh.md")
-    other = page.source.replace(".zh.md", ".md") if chinese else page.source[:-3] + ".zh.md"
-    return pages.get(other) if page.source.endswith(".md") else None
+    chinese = page.address.endswith(".zh.html")
+    name = page.address.removesuffix(".zh.html" if chinese else ".html")
+    other = f"{name}.html" if chinese else f"{name}.zh.html"
+    return next((twin for twin in pages.values() if twin.address == other), None)
 
 
-def _pair_headings(html: str, page: Page, twin: Page | None) -> str:
+def _pair_headings(text: str, page: Page, twin: Page | None) -> str:
     """Tells each heading its twin's anchor, so that a change of language stays at the place."""
     mine, theirs = page.document.headings, twin.document.headings if twin else []
     if [heading.level for heading in mine] != [heading.level for heading in theirs]:
-        return html
+        return text
     for heading, other in zip(mine, theirs, strict=True):
         opening = f'<h{heading.level} id="{heading.slug}"'
-        html = html.replace(opening, f'{opening} data-twin="{other.slug}"')
-    return html
+        text = text.replace(opening, f'{opening} data-twin="{other.slug}"')
+    return text
 
 
 def _search_index(pages) -> str:
