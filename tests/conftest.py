@@ -27,7 +27,6 @@ SLOW_FILES = frozenset(
         "correct_variants",
         "decode_benchmark",
         "distributed",
-        "examples",
         "grader_suite",
         "hostile",
         "known_bugs",
