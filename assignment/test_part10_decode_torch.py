@@ -94,6 +94,50 @@ def largest_new_tensor(torch, work):
     return watch.largest
 
 
+def values_asked_for(torch, work):
+    """What `work` calls that must know a tensor's numbers, as int(), .item() or an if do."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    names = {
+        "_local_scalar_dense": ".item(), int(), float() or if",
+        "nonzero": "nonzero",
+        "masked_select": "masked_select",
+        "equal": "torch.equal",
+    }
+    asked = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if (name := function.__name__.partition(".")[0]) in names:
+                asked.append(names[name])
+            return function(*args, **(kwargs or {}))
+
+    def noting(name, original):
+        def noted(*args, **kwargs):
+            asked.append(f".{name}()")
+            return original(*args, **kwargs)
+
+        return noted
+
+    with pytest.MonkeyPatch.context() as patch, Watch():
+        for name in ("tolist", "numpy"):  # which no dispatch sees
+            patch.setattr(torch.Tensor, name, noting(name, getattr(torch.Tensor, name)))
+        work()
+    return list(dict.fromkeys(asked))
+
+
+def addresses_in(cache, torch):
+    """Where each tensor lies that the cache holds, itself or in a list of its own, by name."""
+    held = {}
+    for name, value in vars(cache).items():
+        values = value if isinstance(value, list | tuple) else [value]
+        for place, tensor in enumerate(values):
+            if isinstance(tensor, torch.Tensor):
+                label = name if tensor is value else f"{name}[{place}]"
+                held[label] = tensor.data_ptr()
+    return held
+
+
 @graded("10.1", 1)
 def test_cache_is_allocated_once(decode, torch):
     """StaticCache allocates (B, G, max_len, d_h) for each layer, and holds nothing."""
@@ -199,7 +243,7 @@ def test_prefill_of_torch(decode, torch, name):
     check_trace(got, case.prefill_logits, tr("the logits of prefill"), POSITION_AXES)
 
 
-@graded("10.4", 1)
+@graded("10.4", 0.75)
 @pytest.mark.parametrize("name", ["gqa", "gqa_float32", "mqa"])
 def test_decode_of_torch(decode, torch, name):
     """Every decode step gives the logits of a recompute of the whole sequence."""
@@ -211,6 +255,32 @@ def test_decode_of_torch(decode, torch, name):
 
 
 @graded("10.4", 1)
+def test_step_is_static(decode, torch):
+    """A decode step asks for no tensor's value, and what the cache holds stays where it is."""
+    config, params = random_model(seed=5, n_kv_heads=2)
+    model = decode.TorchTransformer(config, params)
+    cache = decode.StaticCache(config, 2, 12, "cpu", torch.float32)
+    token = torch.tensor([3, 5])
+    decode.prefill(model, torch.arange(8).reshape(2, 4), cache)
+    decode.decode_step(model, token, cache)  # which may set things up
+    before = addresses_in(cache, torch)
+    asked = values_asked_for(torch, lambda: decode.decode_step(model, token, cache))
+    words = tr(
+        "a step asked for a tensor's value ({calls}): on a GPU it waits there, and no graph can be "
+        "captured;\na count beside cache.length, a Python int, says where the step is",
+        calls=", ".join(asked),
+    )
+    check(not asked, words)
+    moved = [name for name, at in addresses_in(cache, torch).items() if before.get(name, at) != at]
+    words = tr(
+        "cache.{name} is another tensor after a step: a graph writes to the old one; change it in "
+        "place",
+        name=moved[0] if moved else "",
+    )
+    check(not moved, words)
+
+
+@graded("10.4", 0.75)
 def test_decode_allocates_no_cache(decode, torch):
     """A decode step makes no tensor as large as the keys it reads."""
     config, params = random_model(seed=4, n_kv_heads=2)

@@ -34,7 +34,7 @@ def noise_distribution(counts: np.ndarray) -> np.ndarray:
         counts: int or float (V,), how often each word occurs in the corpus.
 
     Returns:
-        float64 (V,), with the sum 1.
+        float64 (V,), with the sum 1, whatever the counts are.
 
     Source: Mikolov et al. 2013b §2.2; L2 §1.5.
     """

@@ -59,7 +59,7 @@ def top_p(logits: np.ndarray, p: float) -> np.ndarray:
 
     Args:
         logits: (..., V), no two equal.
-        p: 0 < p <= 1.
+        p: 0 < p <= 1; 1 keeps everything.
 
     Returns:
         (..., V).

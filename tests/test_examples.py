@@ -17,8 +17,6 @@ from assignment.harness.parts import (
 )
 from grader.results.record import read_record
 
-pytestmark = pytest.mark.xdist_group("sample_class")
-
 ROOT = Path(__file__).parents[1]
 SUBMISSIONS = ROOT / "examples" / "submissions"
 EXPECTED = tomllib.loads((ROOT / "examples" / "expected.toml").read_text(encoding="utf-8"))

@@ -21,8 +21,6 @@ from grader.grading.suite import Suite
 from grader.known_bugs import all_bugs, bug_named
 from grader.known_bugs.patch import WHOLE_MODULE, Change
 
-pytestmark = pytest.mark.xdist_group("names")
-
 TRIALS = trials()
 # A fifth of them; `make names` tries all.
 DRAWN = random.Random(15).sample(TRIALS, 20)

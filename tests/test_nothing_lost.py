@@ -550,6 +550,34 @@ def test_other_limits_keep_what_is_graded_and_are_told(classroom, tmp_path):
     assert [len(earlier_records(classroom.out, name)) for name in STUDENTS] == [1, 1, 1]
 
 
+def test_a_mixed_class_is_said_and_not_exported_in_silence(classroom, tmp_path):
+    """Points by two suites do not compare, whatever makes a list of them."""
+    limits = tmp_path / "limits.toml"
+    limits.write_text("call_seconds = 2.0\n")
+    classroom.grade()
+    classroom.suite = "B"
+    classroom.grade("bob", limits=limits)
+
+    def called(command, *options):
+        arguments = [command, *map(str, options)]
+        result = CliRunner().invoke(main.app, arguments, env={"COLUMNS": "1000"})
+        return result.exit_code, " ".join(result.output.split())
+
+    both = ("2 of 3 results", "another version of the test suite", "under other limits")
+    results = ("--out", classroom.out)
+    code, said = called("scores", *results)
+    assert code == 0 and all(words in said for words in both)
+    table = tmp_path / "scores.csv"
+    code, said = called("export", "--to", "csv", "--write", table, *results)
+    assert code == 2 and not table.exists()
+    assert all(words in said for words in (*both, "--mixed exports all the same"))
+    code, said = called("export", "--to", "csv", "--write", table, "--mixed", *results)
+    assert code == 0 and all(words in said for words in both) and table.exists()
+    code, said = called("report", "--results", classroom.out, "--out", tmp_path / "report")
+    page = " ".join((tmp_path / "report" / "index.html").read_text().split())
+    assert code == 0 and all(words in page for words in both)
+
+
 def test_results_without_a_note_on_limits_are_not_told_apart(classroom, tmp_path):
     """As graders before this one wrote them."""
     limits = tmp_path / "limits.toml"

@@ -27,10 +27,17 @@ def part_hints() -> dict[int, tuple[Text, ...]]:
 def hint(topic: str) -> str:
     """The hint asked for by `TOPIC` or `TOPIC:LEVEL`, or what one can ask for."""
     name, _, level_text = topic.partition(":")
-    level = int(level_text) if level_text in ("1", "2", "3") else 1
     title, texts = _texts(name.strip().lower())
     if not texts:
         return _what_there_is(name)
+    if level_text not in ("", "1", "2", "3"):
+        return tr(
+            "There is no hint {level} on {name}: levels are 1 to {levels}, as in --hint {name}:2",
+            level=level_text,
+            name=name,
+            levels=LEVELS,
+        )
+    level = int(level_text or 1)
     lines = [
         tr("{title}, hint {level} of {levels}", title=title, level=level, levels=LEVELS),
         "",
@@ -52,6 +59,8 @@ def _texts(name: str) -> tuple[str, tuple[Text, ...]]:
     if part is None:
         return "", ()
     title = tr("Part {part}, {title}", part=part.number, title=spoken(part.title))
+    if name in {function.lower() for function in part.functions}:
+        title += tr(" (hints are on the part; {name} has none of its own)", name=name)
     return title, part_hints()[part.number]
 
 

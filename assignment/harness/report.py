@@ -27,6 +27,7 @@ from .words import pad, spoken, tr, tr_n, width, wrap
 SHOWN_IN_FULL = 3
 MAX_LINES_OF_A_FAILURE = 12
 BAR_WIDTH = 12
+NOTEBOOK = "notebook"  # in the place of a package: the functions are those of cells
 
 
 class Report:
@@ -198,7 +199,7 @@ class Report:
                 self._line(tr("    it printed:"))
                 for line in outcome.printed.splitlines():
                     self._line(f"    | {line}")
-            self._line(tr("    run it alone: pytest {test}", test=self._from_here(outcome.test)))
+            self._write_command(outcome.test)
         rest = [o for o in failures if o not in shown]
         if rest:
             self._line(tr("\nand {n} more, to look at after these:", n=len(rest)))
@@ -238,12 +239,16 @@ class Report:
                 self._terminal.write(cell.text, red=cell.wrong)
             self._line("")
 
-    def _from_here(self, test: str) -> str:
-        """A test's function by a path from where pytest was called."""
+    def _write_command(self, test: str) -> None:
+        """How to run one test: by a path from where pytest was called, or on a notebook's cells."""
         file, _, name = test.partition("[")[0].partition("::")
+        if self._package == NOTEBOOK:
+            self._line(tr("    run it alone: %run -i run_tests.py {test}", test=name))
+            return
         path = self._config.rootpath / file
         here = self._config.invocation_params.dir
-        return f"{os.path.relpath(path, here) if path.drive == here.drive else path}::{name}"
+        shown = os.path.relpath(path, here) if path.drive == here.drive else path
+        self._line(tr("    run it alone: pytest {test}", test=f"{shown}::{name}"))
 
     def _write_next_step(self) -> None:
         todo = next((o for o in self._outcomes if o.state == NOT_STARTED), None)

@@ -11,6 +11,7 @@ import copy
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -76,9 +77,10 @@ class ImportFailure:
         """The sentence in the language spoken."""
         if self.kind == "not_python":
             return tr(
-                "{file} line {line} is not valid Python: {problem}",
+                "{file} line {line} is not valid Python {version}: {problem}",
                 file=self.file,
                 line=self.line,
+                version=f"{sys.version_info.major}.{sys.version_info.minor}",
                 problem=self.problem,
             )
         if self.kind == "ends_program":
@@ -234,7 +236,15 @@ class LocalBackend(InProcess):
             return importlib.import_module(f"{self._package}.{module}")
         except (Exception, SystemExit) as error:
             failure = ImportFailure.of(module, error)
-            return import_error(failure, failure.in_words())
+            return import_error(failure, _empty_file(error) or failure.in_words())
+
+
+def _empty_file(error: BaseException) -> str:
+    """That the file is empty which lacks what another imports; "" where it is not."""
+    path = Path(error.path or "") if isinstance(error, ImportError) else Path()
+    if not path.is_file() or path.read_bytes().strip():
+        return ""
+    return tr("{file} is empty: is it saved? The handed-out one has the functions", file=path.name)
 
 
 def _arrays_in(function: Any, args: tuple, kwargs: dict) -> list[tuple[str, np.ndarray]]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from grader.base.notes import in_words
 from grader.base.words import spoken
 from grader.results.record import SubmissionResult
 
@@ -19,6 +20,7 @@ class Summary:
     total: float
     max_total: float
     problem: str
+    misnamed: bool = False  # a file of it was left out, that may be meant for a module
 
 
 def summarise(result: SubmissionResult, kept: bool = False) -> Summary:
@@ -36,12 +38,16 @@ def summarise(result: SubmissionResult, kept: bool = False) -> Summary:
         total=result.total,
         max_total=result.max_total,
         problem=_first_problem(result)[:160],
+        misnamed=any(one.kind == "near_miss" for one in result.notes),
     )
 
 
 def _first_problem(result: SubmissionResult) -> str:
     if result.state in ("missing", "error"):
         return result.reason
+    for one in result.notes:
+        if one.kind == "near_miss":  # which explains all that follows
+            return in_words(one)
     failing = [test for test in result.tests if test.state != "passed"]
     named = [found.fact for found in result.diagnoses if found.bugs]
     if named:

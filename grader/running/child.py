@@ -43,6 +43,7 @@ class Grading(Generic[SuiteT]):
     sandbox: str = "auto"
     limits: Limits = field(default_factory=Limits)
     regrade: bool = False
+    accept_names: bool = False  # of files, see grader.intake.near_names
     deadline_s: float = 300.0  # for all of one submission, far beyond the budgets inside
     # Of the messages in the records; None: by each machine's locale.
     language: str | None = None
@@ -81,7 +82,9 @@ def grade_one(
         "suite_version": grading.suite_version,
     }
     try:
-        prepared = prepare(found, work / "submission", grading.course)
+        prepared = prepare(
+            found, work / "submission", grading.course, accept_names=grading.accept_names
+        )
     except NothingToGrade as verdict:
         fields["submission_hash"] = reason_hash(str(verdict))
         earlier, refusal = _earlier(grading, fields)

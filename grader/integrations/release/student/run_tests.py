@@ -10,7 +10,7 @@ import pytest
 from assignment.harness import plugin
 from assignment.harness.cases import load_cases
 from assignment.harness.parts import GIVEN_FUNCTIONS
-from assignment.harness.report import Report
+from assignment.harness.report import NOTEBOOK, Report
 from assignment.harness.student import LocalBackend
 
 
@@ -46,7 +46,7 @@ class Reported:
 
     @pytest.hookimpl(trylast=True)  # after the terminal reporter, which the report replaces
     def pytest_configure(self, config):
-        Report.install(config, "notebook", plugin.install_at_home(config))
+        Report.install(config, NOTEBOOK, plugin.install_at_home(config))
 
 
 def run(namespace, *words):
