@@ -24,7 +24,6 @@ SLOW_FILES = (
     "test_hostile.py",
     "test_grader_suite.py",
     "test_nbgrader.py",
-    "test_examples.py",
     "test_correct_variants.py",
     "test_known_bugs.py",
     "test_distributed.py",
@@ -42,8 +41,10 @@ SLOW_FIXTURES = frozenset(
         "bench",
         "container",
         "copied",
+        "desk",
         "graded_class",
         "in_english",
+        "public",
         "selections",
         "unpacked",
         "variant",
@@ -53,6 +54,7 @@ SLOW_FIXTURES = frozenset(
 TOGETHER = {
     # The sample class, graded.
     "test_carry.py": "test_grader_suite.py",
+    "test_examples.py": "test_grader_suite.py",
     # Their loops are timed, and stand still while it is not their turn.
     "test_bench.py": "test_decode_benchmark.py",
     "test_bench_torch.py": "test_decode_benchmark.py",

@@ -65,6 +65,7 @@ def test_a_previous_token_head():
     assert all(weights[i, i - 1] > 0.98 for i in (3, 7, 11))
 
 
+@pytest.mark.slow
 def test_decode_correctness():
     """L2 §5.3: rounding only, or wrong from step 1 on, with step 0 right and nothing raised."""
     correct, forgotten, position = decoding.decode_table()
@@ -76,6 +77,7 @@ def test_decode_correctness():
         assert bug.same_tokens < 12
 
 
+@pytest.mark.slow
 def test_what_a_cache_saves_grows_with_the_text():
     """L2 §5.4: counted while both ways run and write the same text."""
     short, long = saving(4), saving(12)

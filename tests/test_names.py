@@ -22,7 +22,9 @@ from grader.known_bugs import all_bugs, bug_named
 from grader.known_bugs.patch import WHOLE_MODULE, Change
 
 TRIALS = trials()
-DRAWN = random.Random(15).sample(TRIALS, 40)
+# A fifth of them; `make names` tries all.
+DRAWN = random.Random(15).sample(TRIALS, 20)
+GRADED = DRAWN[:4]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,7 @@ def test_an_unknown_bug_names_no_part_at_home(desk, trial):
     assert list(trial.problems(desk.at_home)) == []
 
 
-@pytest.mark.parametrize("trial", DRAWN[:6], ids=name_of)
+@pytest.mark.parametrize("trial", GRADED, ids=name_of)
 def test_an_unknown_bug_names_no_part_where_it_is_graded(desk, trial):
     assert list(trial.problems(desk.graded)) == []
 
@@ -54,11 +56,11 @@ def test_most_of_the_drawn_bugs_are_unknown(desk):
     """A bug that the change made right, or another known one, proves nothing."""
     unknown = [
         trial
-        for trial in DRAWN[:6]
+        for trial in GRADED
         if trial.unknown.part in (told := desk.at_home((trial.unknown,))).failing_parts
         and not told.names
     ]
-    assert len(unknown) >= 4
+    assert len(unknown) >= 3
 
 
 def observations(test_part: int, bugs: tuple[str, ...]) -> list[Observation]:
