@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
-from grader.base.terminal import console_for_people, plain, say
+from grader.base.terminal import console_for_people, say
 from grader.base.words import speak, spoken, tr, tr_n
 from grader.cli.options import LangOption, OutOption
 from grader.grades.policy import ClassScores, Policy, Score, read_record, score_class

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from datetime import UTC
 from pathlib import Path
 
-from grader.base.terminal import plain
+from assignment.harness.words import plain
 from grader.base.words import tr
 from grader.grades.policy import ClassScores, Score
 from grader.integrations.export.cells import number_cell, text_cell

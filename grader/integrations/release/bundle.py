@@ -88,5 +88,7 @@ def _require_changelog(changelog: str, version: str) -> None:
 
 def with_unix_lines(name: str, content: bytes) -> bytes:
     """A clone on Windows may have changed the line ends of texts."""
-    is_text = name.endswith((".py", ".md", ".toml", ".ipynb", ".json", ".svg", "LICENSE"))
+    is_text = name.endswith(
+        (".py", ".md", ".toml", ".ipynb", ".json", ".svg", ".css", ".js", "LICENSE")
+    )
     return content.replace(b"\r\n", b"\n") if is_text else content

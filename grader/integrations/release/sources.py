@@ -18,6 +18,9 @@ PATTERNS = (
     "test_*.py",  # the same that the grader takes for its public tests
     "harness/*.py",
     "harness/*.toml",
+    "harness/page/*.py",
+    "harness/page/*.css",
+    "harness/page/*.js",
     "golden/*.safetensors",
     "golden/*.json",
     "figures/*.svg",
