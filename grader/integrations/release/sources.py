@@ -13,6 +13,7 @@ PATTERNS = (
     "README*.md",
     "PART10*.md",
     "chat.py",
+    "watch.py",
     "word_vectors.py",
     "conftest.py",
     "test_*.py",  # the same that the grader takes for its public tests
@@ -21,6 +22,7 @@ PATTERNS = (
     "harness/page/*.py",
     "harness/page/*.css",
     "harness/page/*.js",
+    "harness/watch/*.py",
     "golden/*.safetensors",
     "golden/*.json",
     "figures/*.svg",
