@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Tests run in this many processes; those that share a graded class or a daemon stay in one.
+# Tests run in this many processes, each file in one, see tests/conftest.py.
 JOBS ?= 2
-PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --no-loadscope-reorder
 
 .PHONY: demo test quick check matrix bench mutation names assignment site clean
 

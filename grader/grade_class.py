@@ -2,8 +2,10 @@
 
 import contextlib
 import signal
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from difflib import get_close_matches
+from fnmatch import filter as filter_ids
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,20 @@ from grader.base.terminal import console_for_people, say
 from grader.base.words import language, tr, tr_n
 from grader.cluster.shards import Shard, manifest_of, write_manifest
 from grader.intake.course import Course
-from grader.intake.submissions import find_submissions, passed_over
+from grader.intake.submissions import Found, find_submissions, passed_over
 from grader.reports.changes import tell_after_run
-from grader.reports.class_table import counts_sentence, print_class, with_progress
+from grader.reports.class_table import (
+    counts_sentence,
+    misnamed_sentence,
+    print_class,
+    with_progress,
+)
 from grader.results.changes import mixed_class
 from grader.results.disk import disk_as_sentence
 from grader.results.summary import Summary
-from grader.running.pool import Grading, grade_all, results_lock, run_began_ns, usable_cores
+from grader.running.child import Grading
+from grader.running.locks import results_lock, run_began_ns
+from grader.running.pool import grade_all, usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, load_limits
 
 _NO_SANDBOX = (
@@ -44,12 +53,16 @@ def grade_class(
     scheduler: str | None = None,
     shard: Shard | None = None,
     console: Console | None = None,
+    accept_names: bool = False,
+    only: Sequence[str] = (),
     quiet: bool = False,
 ) -> list[Summary]:
     """Grade every submission below `paths` that `out` does not hold already; print the table.
 
     Args:
         limits: a TOML file with other limits than the defaults (see grader.sandbox.limits).
+        accept_names: take `rope (1).py` for a missing rope.py where no other could be meant.
+        only: grade these ids only, which may be patterns as of file names (`B_*`).
         scheduler: the address of a dask scheduler, whose workers then grade.
         shard: grade this part of the class only, into a folder of its own beside `out`.
 
@@ -65,6 +78,7 @@ def grade_class(
     found = whole_class = find_submissions(paths, course, results_folders, stray)
     if not found:
         raise GraderError("There is nothing to grade. Name at least one submission.")
+    found = _chosen(found, only)
     if shard:
         out, found = shard.folder(out), [one for one in found if shard.holds(one.student)]
     with disk_as_sentence(out), results_lock(out), contextlib.ExitStack() as held:
@@ -74,6 +88,7 @@ def grade_class(
         secret = require_secret(secret_file) if shard else load_secret(secret_file)
         _tell_about(secret)
         grading = _grading(out, course, secret, sandbox, regrade, real_model)
+        grading = replace(grading, accept_names=accept_names)
         if limits is not None:
             grading = replace(grading, limits=bounds, deadline_s=_deadline_s(bounds))
         held.enter_context(contextlib.closing(grading.suite))
@@ -99,11 +114,13 @@ def grade_class(
         if not quiet:
             print_class(summaries, console)
             say(console, counts_sentence(summaries))
+            if misnamed := misnamed_sentence(summaries):
+                say(console, misnamed)
             if stray:
                 say(console, passed_over(stray))
             say(console, tr("Results: {folder}/", folder=out))
         # With the lock still held: a grader killed before this is told leaves it to the next.
-        students = {submission.student for submission in found}
+        students = {submission.student for submission in whole_class}
         tell_after_run(
             out,
             students,
@@ -116,6 +133,22 @@ def grade_class(
         )
         _warn_of_edited_suite(grading, secret)
     return summaries
+
+
+def _chosen(found: list[Found], patterns: Sequence[str]) -> list[Found]:
+    """The submissions whose id fits a pattern, all without one; GraderError where one fits none."""
+    if not patterns:
+        return found
+    fits = {pattern: filter_ids([one.student for one in found], pattern) for pattern in patterns}
+    if useless := [pattern for pattern, ids in fits.items() if not ids]:
+        ids = [one.student for one in found]
+        near = [name for pattern in useless for name in get_close_matches(pattern, ids)]
+        raise GraderError(
+            f"No submission has the id {' or '.join(map(repr, useless))}."
+            + (f" Did you mean: {', '.join(near)}?" if near else "")
+        )
+    wanted = set().union(*fits.values())
+    return [one for one in found if one.student in wanted]
 
 
 def _require_sandbox(name: str) -> str:
@@ -133,7 +166,7 @@ def _require_sandbox(name: str) -> str:
 
 def _cluster(scheduler: str) -> contextlib.AbstractContextManager:
     """A client of the scheduler, connected."""
-    from grader.cluster.dask_workers import connected
+    from grader.cluster.client import connected
 
     if not scheduler.startswith("tls://"):
         _complain(
@@ -145,7 +178,7 @@ def _cluster(scheduler: str) -> contextlib.AbstractContextManager:
 
 def _recipe(secret: Secret, grading: Grading) -> Any:
     """What a worker needs to make this run's suite."""
-    from grader.cluster.dask_workers import SuiteRecipe
+    from grader.cluster.worker import SuiteRecipe
 
     return SuiteRecipe(secret.key, grading.suite.real_model is not None)
 
@@ -154,7 +187,7 @@ def _on_cluster(
     client: Any, grading: Grading, recipe: Any, jobs: int | None
 ) -> tuple[Callable[..., Generator[Summary, None, None]], str]:
     """How to grade on the workers, and the words for it; GraderError when one of them cannot."""
-    from grader.cluster.dask_workers import check_workers, grade_on_cluster
+    from grader.cluster.client import check_workers, grade_on_cluster
 
     if grading.sandbox == "none":
         _complain(_NO_SANDBOX)

@@ -18,49 +18,75 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Messages follow the locale; tests that want Chinese say so.
 os.environ["LC_ALL"] = "C.UTF-8"
 
-# Files whose tests grade for real or wait for programs of others: `make quick` leaves them out.
-SLOW_FILES = frozenset(
-    f"test_{name}.py"
-    for name in (
-        "bench_torch",
-        "chat_and_demo",
-        "correct_variants",
-        "decode_benchmark",
-        "distributed",
-        "examples",
-        "grader_suite",
-        "hostile",
-        "known_bugs",
-        "nbgrader",
-        "nothing_lost",
-        "report_pages",
-        "sandbox_portable",
-    )
+# Files whose tests grade for real or wait for programs of others, the longest first, for two
+# processes end together when the last files are short. `make quick` leaves them out.
+SLOW_FILES = (
+    "test_hostile.py",
+    "test_grader_suite.py",
+    "test_nbgrader.py",
+    "test_examples.py",
+    "test_correct_variants.py",
+    "test_known_bugs.py",
+    "test_distributed.py",
+    "test_chat_and_demo.py",
+    "test_decode_benchmark.py",
+    "test_bench_torch.py",
+    "test_nothing_lost.py",
+    "test_report_pages.py",
+    "test_sandbox_portable.py",
 )
 # In the other files, who uses one of these does so, or carries the mark.
-SLOW_FIXTURES = frozenset({"container", "copied", "graded_class", "unpacked"})
-# One after the other: their loops are timed, and stand still while it is not their turn.
-TIMED_FILES = ("test_bench.py", "test_bench_torch.py", "test_decode_benchmark.py")
+SLOW_FIXTURES = frozenset(
+    (
+        "archive",
+        "bench",
+        "container",
+        "copied",
+        "graded_class",
+        "in_english",
+        "selections",
+        "unpacked",
+        "variant",
+    )
+)
+# The tests of a file run in one process, for they share what it makes once. So do these files.
+TOGETHER = {
+    # The sample class, graded.
+    "test_carry.py": "test_grader_suite.py",
+    # Their loops are timed, and stand still while it is not their turn.
+    "test_bench.py": "test_decode_benchmark.py",
+    "test_bench_torch.py": "test_decode_benchmark.py",
+}
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow, and keep tests in one process that share what is made once."""
+    """Mark what is slow, and put it first."""
     for item in items:
         if item.path.name in SLOW_FILES or SLOW_FIXTURES & {*item.fixturenames}:
             item.add_marker(pytest.mark.slow)
-        if _shares_a_fixture(item) and item.get_closest_marker("xdist_group") is None:
-            group = "timed" if item.path.name in TIMED_FILES else item.path.stem
-            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: _place(item.path.name))
 
 
-def _shares_a_fixture(item: pytest.Item) -> bool:
-    """Whether it uses a graded class, a course or a daemon that its file makes once."""
-    return any(
-        fixture.scope in ("module", "session") and item.nodeid.startswith(f"{fixture.baseid}::")
-        for fixtures in item._fixtureinfo.name2fixturedefs.values()
-        for fixture in fixtures
-    )
+def _place(file: str) -> int:
+    file = TOGETHER.get(file, file)
+    return SLOW_FILES.index(file) if file in SLOW_FILES else len(SLOW_FILES)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Hands out files, some of them together.
+
+    xdist's marks for this have no effect from pytest 9.2 on, and nothing says so
+    (pytest-dev/pytest-xdist#1386): each process then makes for itself what is to be made once.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = Path(nodeid.partition("::")[0]).name
+            return TOGETHER.get(file, file)
+
+    return ByFile(config, log)
 
 
 @dataclass(frozen=True)
@@ -81,7 +107,7 @@ def sample_class(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def graded_class(sample_class, tmp_path_factory) -> GradedClass:
-    """The sample class, graded once: tests that ask for it are of the group `sample_class`."""
+    """The sample class, graded once: files whose tests ask for it stand in TOGETHER."""
     from grader.grade_class import grade_class
     from grader.sandbox import SandboxUnavailable, choose_sandbox
 

@@ -50,7 +50,9 @@ def grade(out: Path, secret: Path, sandbox: str, submissions: list[Path]) -> Non
     from grader.grading.suite import SUITE_VERSION, Suite, run_suite
     from grader.intake.course import Course
     from grader.intake.submissions import find_submissions
-    from grader.running.pool import Grading, grade_one, keep, results_lock
+    from grader.running.child import Grading, grade_one
+    from grader.running.locks import results_lock
+    from grader.running.pool import keep
     from grader.sandbox import Limits
 
     with results_lock(out):

@@ -93,6 +93,7 @@ def test_golden_data_is_what_the_reference_computes():
     assert golden.stale_cases() == []
 
 
+@pytest.mark.slow
 def test_a_changed_number_in_the_golden_data_counts_as_stale(tmp_path):
     cases = golden.make_cases(golden.PUBLIC_SEED)
     cases["rope/float64"]["expected"][0, 0, 0, 0] += 1e-6

@@ -53,6 +53,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_what_ends_a_run_is_told_and_the_rest_goes_on(homework):
     folder = homework(
         {
@@ -88,6 +89,7 @@ def test_the_chain_begins_where_the_test_called_and_shows_prints(homework):
     assert "it printed:\n    | shape (1, " in output
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same_table_and_exit_code(homework):
     folder = homework({("sampling", "top_k"): "print(1)"}, bug="rope-missing-minus")
     selected = ["assignment/", "-k", "part2 or part3 or part7", "-p", "no:cacheprovider"]
@@ -98,6 +100,7 @@ def test_several_processes_give_the_same_table_and_exit_code(homework):
     assert unfilled.returncode == 1 and re.search(r"0 / 6 +not started", unfilled.stdout)
 
 
+@pytest.mark.slow
 def test_the_usual_options(homework):
     folder = homework({}, bug="rope-missing-minus")
     part3 = "test_part3_rope.py"

@@ -8,6 +8,7 @@ import io
 import json
 import tempfile
 import time
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +44,13 @@ from grader.sandbox import SandboxUnavailable, choose_sandbox
 from reference_model import ModelConfig, init_llama
 
 HOSTILE = Path(__file__).parent / "bench_hostile"
-NUMPY_LOOPS = sorted(p.stem for p in HOSTILE.glob("*.py") if not p.stem.startswith(("torch_", "_")))
+# Loops that try to look fast, and honest ones that look odd: what each does, what it must get.
+LOOPS = {
+    loop["name"]: loop
+    for file in sorted(HOSTILE.glob("*.toml"))
+    for loop in tomllib.loads(file.read_text(encoding="utf-8"))["loop"]
+}
+NUMPY_LOOPS = [name for name in LOOPS if not name.startswith("torch_")]
 CONFIG = ModelConfig("for tests", 2, 48, 4, 2, 12, 56, 101)
 SETTING = Setting("numpy", "cpu", "float32", CONFIG, (8, 21), 4, 6, 5, repetitions=2)
 
@@ -102,22 +109,13 @@ def lay_out(folder: Path, name: str, part: str = "kv_cache") -> Path:
     package = lay_out_solution(folder, "torch" if name.startswith("torch_") else "numpy")
     package = package / "assignment"
     (package / "honest.py").write_bytes((package / f"{part}.py").read_bytes())
-    (package / f"{part}.py").write_text((HOSTILE / f"{name}.py").read_text())
+    (package / f"{part}.py").write_text(LOOPS[name]["code"])
     return folder
 
 
-def expected_verdict(name: str) -> tuple[bool, str]:
-    """(verified, words of the reason) from the last line of a file's docstring."""
-    docstring = (HOSTILE / f"{name}.py").read_text().split('"""')[1]
-    verdict, _, words = docstring.strip().splitlines()[-1].partition(": ")
-    assert verdict in ("verified", "refused")
-    return verdict == "verified", words
-
-
 def check_verdict(name: str, measured: Measured) -> None:
-    verified, words = expected_verdict(name)
-    if not verified:
-        assert words in measured.refused
+    if "refused" in LOOPS[name]:
+        assert LOOPS[name]["refused"] in measured.refused
         assert not measured.submission.steps, "refused, and yet it has times"
         return
     assert measured.refused == ""
@@ -173,6 +171,7 @@ def test_our_own_failure_is_not_the_submissions(bench):
         run_experiment(bench.setting, bench.base, bench.ours, broken)
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_it_prints(tmp_path):
     if not _has_sandbox():
         pytest.skip("no sandbox here")

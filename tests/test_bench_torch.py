@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from late import late
-from test_bench import CONFIG, HOSTILE, check_verdict, lay_out
+from test_bench import CONFIG, LOOPS, check_verdict, lay_out
 from typer.testing import CliRunner
 
 from grader.bench.adapter import perturbed
@@ -32,7 +32,7 @@ from reference_model import ModelConfig, init_llama
 
 torch = late("torch")
 
-TORCH_LOOPS = sorted(p.stem for p in HOSTILE.glob("torch_*.py"))
+TORCH_LOOPS = [name for name in LOOPS if name.startswith("torch_")]
 SETTING = Setting("torch", "cpu", "float32", CONFIG, (8, 21), 4, 6, 5, repetitions=2)
 
 

@@ -24,8 +24,6 @@ from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
 from grader.sandbox.plain import NoSandbox
 from grader.sandbox.remote import RemoteStudent
 
-pytestmark = pytest.mark.xdist_group("sample_class")
-
 SOLUTION = Path(__file__).parents[1] / "solution"
 
 # For a kv_cache.py that tells the trusted attention.py to whoever listens, once it can see it.

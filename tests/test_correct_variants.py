@@ -21,8 +21,6 @@ from public_run import PublicPoints, public_runs, write_package
 
 from assignment.harness.parts import GIVEN_FUNCTIONS, MODULE_OF, STUDENT_MODULES
 
-pytestmark = pytest.mark.xdist_group("correct_variants")
-
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests" / "correct_variants"
 VARIANTS = sorted(path.name for path in CORPUS.iterdir() if any(path.glob("*.py")))

@@ -170,6 +170,7 @@ def test_wrong_counts_have_prints_that_tell_them_apart():
     assert difference(one, other) > SAME
 
 
+@pytest.mark.slow
 def test_hidden_cases_ask_for_what_no_public_table_holds():
     def calls(case: dict) -> list:
         return (

@@ -7,9 +7,10 @@ import time
 from argparse import Namespace
 
 import pytest
+from late import late
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-pytest.importorskip("transformers", reason="transformers is not installed")
+late("transformers")
 
 from benchmarks.decode import __main__ as decode_main  # noqa: E402
 from benchmarks.decode import accounts, gpu, loops, measure, results  # noqa: E402

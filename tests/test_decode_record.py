@@ -88,6 +88,7 @@ def test_the_c_steps_logits_are_the_references(name, dtype, largest, threads):
     assert int(cache.length) == cache.n_held == PROMPT + STEPS
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("config", [LLAMA, dataclasses.replace(LLAMA, d_ff=70, head_dim=20)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

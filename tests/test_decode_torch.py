@@ -270,12 +270,14 @@ def run_part10(*arguments: str, without_torch: bool = False) -> subprocess.Compl
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_solution_gets_all_points_of_part_10():
     result = run_part10("-k", "part10", "--impl", "solution")
     assert result.returncode == 0, result.stdout
     assert "Part 10 (extra): 12 / 12 points" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_stubs_of_part_10_get_none():
     result = run_part10("-k", "part10")
     assert result.returncode == 1
@@ -284,6 +286,7 @@ def test_the_stubs_of_part_10_get_none():
     assert "Traceback" not in result.stdout + result.stderr
 
 
+@pytest.mark.slow
 def test_without_torch_one_line_says_so_and_the_other_parts_run():
     result = run_part10(without_torch=True)
     assert result.stdout.count("part 10 needs torch: pip install torch") == 1

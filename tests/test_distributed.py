@@ -25,12 +25,13 @@ from rich.console import Console
 
 from grader import grade_class as grader_run
 from grader.base.errors import GraderError, Interrupted
-from grader.cluster import dask_workers as cluster_grading
-from grader.cluster.dask_workers import check_workers, connected, grade_on_cluster
+from grader.cluster import client as cluster_client
+from grader.cluster.client import check_workers, connected, grade_on_cluster
 from grader.intake.submissions import find_submissions
 from grader.results.history import without_times
 from grader.results.record import SubmissionResult, make_result, read_record
-from grader.running.pool import Grading, grade_all
+from grader.running.child import Grading
+from grader.running.pool import grade_all
 from grader.running.protocols import GradingSuite, Outcome
 
 distributed = late("distributed", "dask.distributed is not installed: no cluster")
@@ -344,8 +345,8 @@ def test_only_a_few_submissions_are_under_way(tmp_path, grading, recipe, client,
         packed.append(found.student)
         return pack(found)
 
-    pack = cluster_grading.pack
-    monkeypatch.setattr(cluster_grading, "pack", counted)
+    pack = cluster_client.pack
+    monkeypatch.setattr(cluster_client, "pack", counted)
     work = hand_in(tmp_path / "class", **{f"s{number}": "pass" for number in range(8)})
     found = find_submissions([work], grading.course)
     options = {"client": client, "recipe": recipe, "preload": PRELOAD}
@@ -354,7 +355,7 @@ def test_only_a_few_submissions_are_under_way(tmp_path, grading, recipe, client,
         assert summary.state == "graded"
         assert len(packed) - n_done < 2
     assert len(packed) == 8
-    assert cluster_grading._window(client, None)() == 4  # twice the threads
+    assert cluster_client._window(client, None)() == 4  # twice the threads
 
 
 @pytest.fixture
@@ -442,7 +443,7 @@ def test_what_is_no_record_of_this_submission_is_an_error(grading):
     def outcome(result, **changes):
         content = result.model_copy(update=changes).model_dump_json().encode()
         future = SimpleNamespace(exception=lambda: None, result=lambda: (content, False))
-        return cluster_grading._outcome(found, future, grading, 1.0)[0]
+        return cluster_client._outcome(found, future, grading, 1.0)[0]
 
     found = SimpleNamespace(student="ana", source_name="ana", notes=())
     fields = {"source": "ana", "submission_hash": "h", "suite_hash": "s1", "suite_version": "1"}

@@ -132,6 +132,7 @@ def points_of(items: list[pytest.Item], table: Table) -> dict[str, float]:
     return earned
 
 
+@pytest.mark.slow
 def test_a_table_of_what_is_asked_at_home_earns_nothing_in_grading(own_draws):
     table = Table()
     at_home = points_of(own_draws, table)

@@ -19,8 +19,6 @@ from assignment.harness.parts import (
     STUDENT_MODULES,
 )
 
-pytestmark = pytest.mark.xdist_group("public_runs_of_examples")
-
 ROOT = Path(__file__).parents[1]
 SUBMISSIONS = ROOT / "examples" / "submissions"
 EXPECTED = tomllib.loads((ROOT / "examples" / "expected.toml").read_text(encoding="utf-8"))

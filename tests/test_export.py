@@ -16,8 +16,10 @@ from typer.testing import CliRunner
 from assignment.harness.parts import PARTS
 from grader.base.errors import GraderError
 from grader.cli import main
+from grader.grades.class_scores import ClassScores
 from grader.grades.lateness import Late
-from grader.grades.policy import ClassScores, Policy, Score, score
+from grader.grades.policy import Score, score
+from grader.grades.policy_file import Policy
 from grader.integrations.export import raw_csv, schema
 from grader.integrations.export.canvas import fill_column
 from grader.integrations.export.cells import number_cell, text_cell
@@ -660,6 +662,7 @@ def totals(course: Path) -> dict[str, tuple[float, datetime | None]]:
         }
 
 
+@pytest.mark.slow
 def test_export_to_nbgrader_writes_points_times_and_leaves_out_who_has_no_grade(
     notebook_tests, course, tmp_path, monkeypatch
 ):

@@ -8,10 +8,11 @@ import pytest
 
 import solution
 from grader.grade_class import grade_class
-from grader.grades.policy import Policy, score_class
+from grader.grades.class_scores import score_class
+from grader.grades.policy_file import Policy
 from grader.reports.pages.student import student_page
 from grader.results.record import SubmissionResult, read_record
-from grader.running.pool import Summary, summarise
+from grader.results.summary import Summary, summarise
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 
 SOLUTION = Path(solution.__file__).parent

@@ -18,8 +18,8 @@ from grader.base.notes import note
 from grader.cli import doctor, main
 from grader.intake.course import Course
 from grader.results.record import TestResult, make_result, write_record
-from grader.results.summary import Summary
-from grader.running.pool import Grading
+from grader.results.summary import Summary, summarise
+from grader.running.child import Grading
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,7 +29,8 @@ def command(monkeypatch, tmp_path):
     """Runs a command line; grading itself is replaced, with `states` of the submissions to come."""
     course = Course(tmp_path / "package", ("attention", "rope"), ())
     states: dict[str, str] = {}
-    seen = SimpleNamespace(states=states, grading=None, jobs=None)
+    misnamed: set[str] = set()
+    seen = SimpleNamespace(states=states, misnamed=misnamed, grading=None, jobs=None)
     suite = SimpleNamespace(
         blank_tests=(), real_model=None, hash_now=lambda key: "s", close=lambda: None
     )
@@ -46,7 +47,13 @@ def command(monkeypatch, tmp_path):
             points = ((1, 1.5, 2.0),)
             done.append(
                 Summary(
-                    submission.student, state, False, points, 1.5, 0.0, 1.5, 2.0, "a [b]problem"
+                    submission.student,
+                    state,
+                    False,
+                    points,
+                    *(1.5, 0.0, 1.5, 2.0),
+                    problem="a [b]problem",
+                    misnamed=submission.student in misnamed,
                 )
             )
             yield done[-1]
@@ -95,9 +102,44 @@ def test_all_graded_is_exit_code_0_with_a_table(command, tmp_path):
 def test_options_reach_the_pool(command, tmp_path):
     work = hand_in(tmp_path / "class", "ana", "bob")
     command.run("run", work, "--regrade", "--sandbox", "bubblewrap", "--out", tmp_path / "r")
+    assert command.grading.accept_names is False
     assert command.grading.regrade is True
     assert command.grading.sandbox == "bubblewrap"
     assert command.grading.out == tmp_path / "r"
+
+
+def test_only_some_are_graded_where_that_is_asked_for(command, tmp_path):
+    work = hand_in(tmp_path / "class", "ana", "bea", "bob")
+    said = command.run("run", work, "--only", "ana", "--only", "b?b").output
+    assert "2 submissions: 2 graded." in said and "bea" not in said
+    said = command.run("run", work, "--only", "anna", "--only", "bob")
+    assert said.exit_code == 2
+    assert "No submission has the id 'anna'. Did you mean: ana?" in said.output
+
+
+def test_misnamed_files_are_told_at_the_end_of_a_run(command, tmp_path):
+    command.misnamed.add("bob")
+    work = hand_in(tmp_path / "class", "ana", "bob")
+    said = " ".join(command.run("run", work, "--accept-names").output.split())
+    assert "may be meant for a module under another name: bob. --accept-names takes" in said
+    assert command.grading.accept_names is True
+
+
+def test_a_misnamed_file_is_the_first_problem():
+    failed = a_test(1, "failed", message="wrong")
+    result = make_result(
+        student="ana",
+        source="x",
+        submission_hash="h",
+        suite_hash="s",
+        suite_version="1",
+        state="graded",
+        tests=[failed],
+        notes=[note("near_miss", found="rope (1).py", expected="rope.py")],
+    )
+    told = summarise(result)
+    assert told.misnamed
+    assert told.problem == "found rope (1).py: rename it to rope.py if it is meant"
 
 
 def test_an_error_is_exit_code_1_and_says_whose_fault_it_is(command, tmp_path):
@@ -155,6 +197,14 @@ def test_a_bug_of_the_grader_is_a_sentence_too(monkeypatch, capsys):
     assert "\x1b" not in text and "Traceback" not in text
 
 
+def test_help_waits_for_nothing_that_it_does_not_need():
+    """numpy, pydantic and the like are most of a second; who asks what there is needs none."""
+    heavy = {"numpy", "pydantic", "jinja2", "pytest", "rich.progress", "rich.table"}
+    code = f"import grader.cli.main, sys; print(sorted({heavy!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_name_of_a_submission_cannot_write_to_the_terminal(command, tmp_path):
     work = hand_in(tmp_path / "class", "ana\x1b[31m", "bob")
     result = command.run("run", work)
@@ -204,6 +254,50 @@ def test_show_prints_failures_of_one_student(command, tmp_path):
     path = tmp_path / "results" / "ana.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"total": 2.0}))
     assert "damaged or not the grader's" in command.run("show", "ana").output
+
+
+def test_show_takes_the_beginning_of_an_id_and_suggests(command, tmp_path):
+    begun = a_test(1, "not_started")
+    started = [a_test(2, "not_started"), a_test(2, "failed", message="off by one")]
+    (tmp_path / "results").mkdir()
+    for student in ("Ana_Lee", "bob-1", "bob-2"):
+        result = make_result(
+            student=student,
+            source="x",
+            submission_hash="h",
+            suite_hash="s",
+            suite_version="1",
+            state="graded",
+            tests=[begun, *started],
+            notes=[note("inner_archive", file="old.zip")],
+        )
+        write_record(tmp_path / "results", result)
+    text = command.run("show", "ana").output
+    assert text.startswith("Ana_Lee  graded")
+    assert text.index("note: old.zip") < text.index("Part 1")
+    assert "Part 1  public 0/1, hidden 0/0, not started (--all shows its tests)" in text
+    assert "· 1.1 title" not in text and "· 2.1 title" in text and "off by one" in text
+    assert "· 1.1 title" in command.run("show", "ana", "--all").output
+    assert "Did you mean: bob-1, bob-2?" in command.run("show", "bob").output
+    assert "Did you mean: Ana_Lee?" in command.run("show", "anna_lee").output
+    assert "by the policy" not in text
+    (tmp_path / "policy.toml").write_text("")
+    shown = command.run("show", "ana", "--policy", str(tmp_path / "policy.toml")).output
+    assert "by the policy: 0 of 3" in shown
+
+
+def a_test(part: int, state: str, message: str = "") -> TestResult:
+    return TestResult(
+        id=f"{part}{state}",
+        part=part,
+        section=f"{part}.1",
+        title="title",
+        visibility="public",
+        points=0.0,
+        max_points=1.0,
+        state=state,
+        message=message,
+    )
 
 
 def test_no_sandbox_is_said_loudly_and_a_missing_one_is_a_sentence(monkeypatch, capsys):

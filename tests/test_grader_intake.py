@@ -773,6 +773,40 @@ def test_a_module_under_another_name_is_told_and_not_guessed(name, form, course,
     assert prepared.from_stubs == ("attention.py",)
 
 
+def test_a_whole_path_in_an_archive_is_taken_where_it_is_the_only_one(course, tmp_path):
+    far = "Users/ana/Documents/course/hw1/assignment"
+    files = {f"{far}/attention.py": WORK, f"{far}/rope.py": ROPE, "readme.py": b""}
+    taken = prepared(zip_of(tmp_path / "ana.zip", files), course, tmp_path / "out")
+    assert taken.taken == ("attention.py", "rope.py")
+    files = {f"{far}/attention.py": WORK, f"{far}-old/attention.py": WORK}
+    why = refusal(zip_of(tmp_path / "bob.zip", files), course, tmp_path / "bob")
+    assert f"There are modules further down, in {far}/, {far}-old/." in why
+    near = {"hw1/rope.py": ROPE, f"{far}/attention.py": WORK}
+    taken = prepared(zip_of(tmp_path / "cyd.zip", near), course, tmp_path / "cyd")
+    assert taken.taken == ("rope.py",)
+
+
+@pytest.mark.parametrize("folder", ["", "hw1/assignment/"])
+def test_a_module_under_another_name_is_taken_where_that_is_asked_for(folder, course, tmp_path):
+    files = {f"{folder}attention (1).py": WORK, f"{folder}rope.py": ROPE}
+    (found,) = find_submissions([zip_of(tmp_path / "ana.zip", files)], course)
+    taken = prepare(found, tmp_path / "out", course, accept_names=True)
+    assert taken.from_stubs == () and taken.taken == ("attention.py", "rope.py")
+    assert (tmp_path / "out" / "assignment" / "attention.py").read_bytes() == WORK
+    assert [in_words(note) for note in taken.notes] == [
+        "attention (1).py was taken for attention.py"
+    ]
+
+
+def test_of_two_that_may_be_meant_none_is_taken(course, tmp_path):
+    files = {"attention (1).py": WORK, "attention (2).py": WORK, "rope.py": ROPE, "Rope.py": ROPE}
+    (found,) = find_submissions([write_tree(tmp_path / "ana", files)], course)
+    done = prepare(found, tmp_path / "out", course, accept_names=True)
+    assert done.from_stubs == ("attention.py",)
+    assert [note.kind for note in done.notes if "near" in note.kind] == ["near_miss", "near_miss"]
+    assert (tmp_path / "out" / "assignment" / "rope.py").read_bytes() == ROPE
+
+
 def test_a_copy_beside_the_module_is_nothing_to_tell(course, tmp_path):
     files = {"attention.py": WORK, "attention (1).py": WORK, "rope.py": ROPE, "rope2.py": ROPE}
     (found,) = find_submissions([write_tree(tmp_path / "ana", files)], course)

@@ -209,7 +209,7 @@ def test_hostile_text_is_shown_as_text_everywhere():
     result = a_result(
         tests=[test], notes=[note("words", text=HOSTILE)], output_tail=HOSTILE, source=HOSTILE
     )
-    from grader.running.pool import summarise
+    from grader.results.summary import summarise
 
     for text in (
         shown(lambda console: console.print(class_table([summarise(result)])), 200),
@@ -220,7 +220,7 @@ def test_hostile_text_is_shown_as_text_everywhere():
 
 
 def test_class_table_shows_points_and_first_problem_and_no_zero_for_an_error():
-    from grader.running.pool import summarise
+    from grader.results.summary import summarise
 
     passed = a_test(1, state="passed", points=2.0, message="")
     idle = a_test(2, part=5, section="5.1", state="not_started", points=0.0, message="stub")

@@ -22,8 +22,6 @@ from grader.integrations.nbgrader.questions import questions
 from grader.results.record import TestResult, read_record
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 
-pytestmark = pytest.mark.xdist_group("sample_class")
-
 EXPECTED = tomllib.loads((EXAMPLES / "expected.toml").read_text(encoding="utf-8"))
 
 

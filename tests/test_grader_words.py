@@ -128,7 +128,7 @@ def test_translations_are_chinese():
     signs_and_numbers = {
         ", ",
         "{student}: {why}.",
-        "{moment} UTC.",
+        "{moment}.",
         ": {n}",
         "{bin} {unit}: {n}",
         "{submissions}, {where}, {model}",

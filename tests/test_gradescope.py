@@ -23,7 +23,7 @@ from assignment.harness.parts import PARTS, STUDENT_MODULES
 from grader.base.errors import GraderError
 from grader.base.seeds import load_secret
 from grader.cli import main
-from grader.grades.policy import Policy
+from grader.grades.policy_file import Policy
 from grader.integrations.release import autograder, gradescope
 from grader.integrations.release.autograder import Metadata, read_metadata, the_submission
 from grader.results.record import SubmissionResult, TestResult, make_result

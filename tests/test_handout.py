@@ -254,7 +254,7 @@ print(json.dumps(answers))
 """
 
 
-@cache
+@pytest.fixture(scope="module")
 def selections() -> dict[str, list[str]]:
     """For each command of the handout, the ids of the tests it selects."""
     arguments = [[a for a in shlex.split(command)[1:] if a != "-v"] for command in COMMANDS]
@@ -271,19 +271,19 @@ def selections() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_selects_tests(command):
-    assert selections()[command], f"`{command}` selects no test"
+def test_every_command_selects_tests(command, selections):
+    assert selections[command], f"`{command}` selects no test"
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"part{part.number}")
-def test_commands_of_a_part_select_its_tests_only(part):
+def test_commands_of_a_part_select_its_tests_only(part, selections):
     file = f"assignment/test_part{part.number}_"
     commands = {command.strip() for command in _COMMAND.findall(ENGLISH.part(part))}
     for command in commands:
-        others = [test for test in selections()[command] if not test.startswith(file)]
+        others = [test for test in selections[command] if not test.startswith(file)]
         assert others == [], f"`{command}` also selects {others[0]}"
-    whole = set(selections()[f"pytest assignment/ -k part{part.number}"])
-    assert whole == {test for test in selections()["pytest assignment/"] if test.startswith(file)}
+    whole = set(selections[f"pytest assignment/ -k part{part.number}"])
+    assert whole == {test for test in selections["pytest assignment/"] if test.startswith(file)}
 
 
 def slug(heading: str) -> str:
@@ -359,7 +359,7 @@ def test_examples_need_only_numpy_and_the_homework():
             elif isinstance(node, ast.ImportFrom):
                 modules.add(node.module)
     given = {"solution.transformer"}  # the sizes of a model
-    # A session with a function of part 11 would show an answer: its examples read some others.
+    # A session with a function of part 11 would show an answer: its example reads other numbers.
     modules_of_parts = {f"solution.{part.module}" for part in PARTS if part.module != "exercises"}
     how_answers_are_read = {"assignment.harness.quantity"}
     assert modules == {"numpy"} | given | modules_of_parts | how_answers_are_read

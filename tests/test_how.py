@@ -19,8 +19,6 @@ from assignment.harness.points import Grading, Ran, hanging, until_right
 from assignment.harness.room import ROOM_MIB
 from assignment.harness.student import LocalBackend
 
-pytestmark = pytest.mark.xdist_group("how")
-
 ROOT = Path(__file__).parent.parent
 CASES = tomllib.loads((Path(__file__).parent / "wrong_how.toml").read_text(encoding="utf-8"))
 

@@ -30,7 +30,6 @@ from grader.known_bugs import Conflict, all_bugs
 from grader.results.record import TestResult
 
 # One worker computes what the tests see of all bugs, once.
-pytestmark = pytest.mark.xdist_group("known_bugs")
 
 ROOT = Path(__file__).parent.parent
 NAMES = [bug.name for bug in all_bugs()]

@@ -26,8 +26,6 @@ from grader.grading.suite import Suite
 from grader.known_bugs import all_bugs, bug_named
 from grader.known_bugs.patch import WHOLE_MODULE, Change
 
-pytestmark = pytest.mark.xdist_group("names")
-
 ROOT = Path(__file__).parent.parent
 TRIALS = trials()
 DRAWN = random.Random(15).sample(TRIALS, 40)

@@ -36,7 +36,7 @@ from grader.results.record import (
     remove_drafts,
     write_record,
 )
-from grader.running import pool
+from grader.running import child, locks, pool
 from grader.running.protocols import GradingSuite
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,12 +45,12 @@ STUDENTS = ("ana", "bob", "cyd")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def kill_grader():
+def stub_grader():
     """The stand-in suite, importable here and in the children."""
     sys.path.insert(0, str(BENCHMARKS))
-    import kill_grader
+    import stub_grader
 
-    yield kill_grader
+    yield stub_grader
     sys.path.remove(str(BENCHMARKS))
 
 
@@ -77,15 +77,15 @@ class Classroom:
 
     def grade(self, *paths: str, **options) -> str:
         """Grade the class, or some of its submissions; returns what was printed."""
-        import kill_grader
+        import stub_grader
 
-        suite = kill_grader.StubSuite(self.suite)
+        suite = stub_grader.StubSuite(self.suite)
         package = self.place / "package"
         course = grader_run.Course(package, ("attention",), ())
 
         def grading(out, course, secret, sandbox, regrade, *rest, **more):
-            run = kill_grader.stub_run
-            return pool.Grading(out, run, suite, suite.hash, "1", course, regrade=regrade)
+            run = stub_grader.stub_run
+            return child.Grading(out, run, suite, suite.hash, "1", course, regrade=regrade)
 
         def grade_all(*arguments, **more):
             return pool.grade_all(*arguments, **(more | {"preload": ("grader.running.pool",)}))
@@ -116,7 +116,7 @@ class Classroom:
         return {path.stem: path.read_bytes() for path in self.out.glob("*.json")}
 
     def leftovers(self) -> list[str]:
-        return [p.name for p in self.out.rglob(".*") if p.name != pool.LOCK_NAME]
+        return [p.name for p in self.out.rglob(".*") if p.name != locks.LOCK_NAME]
 
 
 @pytest.fixture
@@ -176,23 +176,23 @@ def test_kills_at_random_moments_lose_nothing():
 
 def test_what_a_killed_run_changed_is_told_by_the_one_that_resumes_it(tmp_path):
     def begin_and_die() -> int:
-        with pytest.raises(RuntimeError), pool.results_lock(tmp_path):
-            began.append(pool.run_began_ns(tmp_path))
+        with pytest.raises(RuntimeError), locks.results_lock(tmp_path):
+            began.append(locks.run_began_ns(tmp_path))
             raise RuntimeError  # leaves the lock as a kill does
 
     began: list[int] = []
     begin_and_die()
     begin_and_die()
     replace_record(tmp_path, at(a_result(), 1))
-    with pool.results_lock(tmp_path):
-        assert began == [pool.run_began_ns(tmp_path)] * 2
-    with pool.results_lock(tmp_path):
-        assert pool.run_began_ns(tmp_path) > began[0]
+    with locks.results_lock(tmp_path):
+        assert began == [locks.run_began_ns(tmp_path)] * 2
+    with locks.results_lock(tmp_path):
+        assert locks.run_began_ns(tmp_path) > began[0]
     # A kill between the two steps of signing leaves the rest of a longer line.
-    lock = tmp_path / pool.LOCK_NAME
+    lock = tmp_path / locks.LOCK_NAME
     lock.write_text('{"pid": 1, "host": "h", "since": "s", "began_ns": 5}\nhost": "longer"}\n')
-    with pool.results_lock(tmp_path):
-        assert pool.run_began_ns(tmp_path) == 5
+    with locks.results_lock(tmp_path):
+        assert locks.run_began_ns(tmp_path) == 5
 
 
 @pytest.mark.parametrize("step", ["open", "fsync", "replace"])
@@ -503,14 +503,14 @@ def test_an_interrupted_regrade_says_that_the_class_is_mixed(classroom, monkeypa
     assert not mixed_class(classroom.out)
 
 
-def test_the_stand_in_offers_what_the_pool_asks_for(kill_grader):
-    assert isinstance(kill_grader.StubSuite("A"), GradingSuite)
+def test_the_stand_in_offers_what_the_pool_asks_for(stub_grader):
+    assert isinstance(stub_grader.StubSuite("A"), GradingSuite)
 
 
-def test_a_suite_edited_during_the_run_is_said_loudly(classroom, monkeypatch, kill_grader):
-    monkeypatch.setattr(kill_grader.StubSuite, "hash_now", lambda self, key: "A")
+def test_a_suite_edited_during_the_run_is_said_loudly(classroom, monkeypatch, stub_grader):
+    monkeypatch.setattr(stub_grader.StubSuite, "hash_now", lambda self, key: "A")
     assert "WARNING" not in classroom.grade()
-    monkeypatch.setattr(kill_grader.StubSuite, "hash_now", lambda self, key: "B")
+    monkeypatch.setattr(stub_grader.StubSuite, "hash_now", lambda self, key: "B")
     assert "WARNING: the test suite was edited during this run" in classroom.grade(quiet=True)
 
 
@@ -548,6 +548,34 @@ def test_other_limits_keep_what_is_graded_and_are_told(classroom, tmp_path):
     again = classroom.grade("ana", "bob", limits=other, regrade=True)
     assert "other limits" not in again
     assert [len(earlier_records(classroom.out, name)) for name in STUDENTS] == [1, 1, 1]
+
+
+def test_a_mixed_class_is_said_and_not_exported_in_silence(classroom, tmp_path):
+    """Points by two suites do not compare, whatever makes a list of them."""
+    limits = tmp_path / "limits.toml"
+    limits.write_text("call_seconds = 2.0\n")
+    classroom.grade()
+    classroom.suite = "B"
+    classroom.grade("bob", limits=limits)
+
+    def called(command, *options):
+        arguments = [command, *map(str, options)]
+        result = CliRunner().invoke(main.app, arguments, env={"COLUMNS": "1000"})
+        return result.exit_code, " ".join(result.output.split())
+
+    both = ("2 of 3 results", "another version of the test suite", "under other limits")
+    results = ("--out", classroom.out)
+    code, said = called("scores", *results)
+    assert code == 0 and all(words in said for words in both)
+    table = tmp_path / "scores.csv"
+    code, said = called("export", "--to", "csv", "--write", table, *results)
+    assert code == 2 and not table.exists()
+    assert all(words in said for words in (*both, "--mixed exports all the same"))
+    code, said = called("export", "--to", "csv", "--write", table, "--mixed", *results)
+    assert code == 0 and all(words in said for words in both) and table.exists()
+    code, said = called("report", "--results", classroom.out, "--out", tmp_path / "report")
+    page = " ".join((tmp_path / "report" / "index.html").read_text().split())
+    assert code == 0 and all(words in page for words in both)
 
 
 def test_results_without_a_note_on_limits_are_not_told_apart(classroom, tmp_path):

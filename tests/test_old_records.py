@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from grader.base.notes import in_words
-from grader.grades.policy import Policy, score, score_class
+from grader.grades.class_scores import score_class
+from grader.grades.policy import score
+from grader.grades.policy_file import Policy
 from grader.grading import second_run
 from grader.reports.pages.student import student_page
 from grader.results.history import read_score
@@ -21,7 +23,7 @@ from grader.results.record import (
     read_record,
     write_record,
 )
-from grader.running.pool import summarise
+from grader.results.summary import summarise
 
 FOLDER = Path(__file__).parent / "old_records"
 

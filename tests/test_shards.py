@@ -18,7 +18,8 @@ from grader.grade_class import grade_class
 from grader.intake.course import Course
 from grader.results.history import HISTORY
 from grader.results.record import TestResult, make_result, read_record, write_record
-from grader.running.pool import Grading, keep
+from grader.running.child import Grading
+from grader.running.pool import keep
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDENTS = [f"student{number}" for number in range(12)]

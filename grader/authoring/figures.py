@@ -12,95 +12,26 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
-from html import escape
 
 import numpy as np
 
+from grader.authoring.drawing import (
+    BAD,
+    CACHED,
+    CELL,
+    CHEAP,
+    COSTLY,
+    FAINT,
+    HEAD_COLOURS,
+    NEW,
+    NOTHING,
+    Drawing,
+)
 from grader.authoring.skeleton import ASSIGNMENT
 from reference_model import accounting
 from reference_model.accounting import H100, LLAMA31_8B
 
 FOLDER = ASSIGNMENT / "figures"
-INK, FAINT, GROUND = "#1f2933", "#7b8794", "#fbfcfd"
-NEW, CACHED, BAD, NOTHING = "#f6b26b", "#a9c9ec", "#e06666", "#ffffff"
-COSTLY, CHEAP = "#f2a49b", "#e3f0dc"
-HEAD_COLOURS = ("#a9c9ec", "#f6b26b", "#b6d7a8", "#d5b8ea", "#ffe08a", "#f4a6b7")
-CELL = 34
-
-
-class Drawing:
-    """An SVG being drawn; x to the right, y down, in pixels."""
-
-    def __init__(self, width: int, height: int) -> None:
-        self._lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" font-family="Helvetica, Arial, sans-serif" '
-            f'font-size="14" fill="{INK}">',
-            f'<rect width="{width}" height="{height}" rx="8" fill="{GROUND}" stroke="#d9dee3"/>',
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-            f'markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{INK}"/>'
-            "</marker></defs>",
-        ]
-
-    def text(
-        self, x: float, y: float, text: str, *, at: str = "middle", style: str = "", size: int = 14
-    ) -> None:
-        """Words whose middle is at height y; `at` is start, middle or end."""
-        self._lines.append(
-            f'<text x="{x:g}" y="{y + size * 0.35:.4g}" text-anchor="{at}" font-size="{size}" '
-            f"{style}>{escape(text)}</text>".replace(" >", ">")
-        )
-
-    def code(self, x: float, y: float, text: str, *, at: str = "middle", size: int = 13) -> None:
-        """The same as code."""
-        self.text(x, y, text, at=at, size=size, style='font-family="Menlo, Consolas, monospace"')
-
-    def box(
-        self, x: float, y: float, width: float, height: float, fill: str, text: str = ""
-    ) -> None:
-        """A rectangle with words in its middle."""
-        self._lines.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}" '
-            f'stroke="{FAINT}"/>'
-        )
-        if text:
-            self.text(x + width / 2, y + height / 2, text)
-
-    def line(
-        self, x1: float, y1: float, x2: float, y2: float, *, arrow: bool = False, colour: str = INK
-    ) -> None:
-        tip = ' marker-end="url(#tip)"' if arrow else ""
-        self._lines.append(
-            f'<line x1="{x1:.5g}" y1="{y1:.5g}" x2="{x2:.5g}" y2="{y2:.5g}" stroke="{colour}" '
-            f'stroke-width="1.6"{tip}/>'
-        )
-
-    def circle(self, x: float, y: float, radius: float) -> None:
-        self._lines.append(
-            f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="none" stroke="{FAINT}"/>'
-        )
-
-    def arc(self, x: float, y: float, radius: float, start: float, end: float) -> None:
-        """From angle `start` to `end`, less than a turn apart, counter-clockwise, in radians."""
-        (x1, y1), (x2, y2) = (
-            (x + radius * math.cos(angle), y - radius * math.sin(angle)) for angle in (start, end)
-        )
-        large = int((end - start) % (2 * math.pi) > math.pi)
-        self._lines.append(
-            f'<path d="M{x1:.5g},{y1:.5g} A{radius:g},{radius:g} 0 {large} 0 {x2:.5g},{y2:.5g}" '
-            f'fill="none" stroke="{BAD}" stroke-width="2.5"/>'
-        )
-
-    def cells(
-        self, x: float, y: float, rows: Iterable[Iterable[tuple[str, str]]], width: float = CELL
-    ) -> None:
-        """A table of (text, fill)."""
-        for i, row in enumerate(rows):
-            for j, (text, fill) in enumerate(row):
-                self.box(x + j * width, y + i * CELL, width, CELL, fill, text)
-
-    def svg(self) -> str:
-        return "\n".join([*self._lines, "</svg>", ""])
 
 
 def attention() -> str:
@@ -155,9 +86,7 @@ def mask() -> str:
                 drawing.box(left + j * size, top + i * size, size, size, fill, sign)
                 if sees != right:
                     drawing.text(left + (j + 0.5) * size, top + (i + 0.5) * size, "✗", size=13)
-    for x, fill, text in ((246, CACHED, "key, cached"), (386, NEW, "key, new")):
-        drawing.box(x, 196, 16, 16, fill)
-        drawing.text(x + 24, 204, text, at="start", size=13)
+    drawing.legend(196, (246, CACHED, "key, cached"), (386, NEW, "key, new"))
     return drawing.svg()
 
 
@@ -179,9 +108,7 @@ def heads() -> str:
             at = left + h * 86
             drawing.cells(at, top + 18, [[(str(n), colour(n)) for n in row] for row in array[h]])
             drawing.text(at + CELL, top, f"head {h}", size=13)
-    for x_at, fill, text in ((280, HEAD_COLOURS[0], "head 0"), (380, HEAD_COLOURS[1], "head 1")):
-        drawing.box(x_at, 180, 16, 16, fill)
-        drawing.text(x_at + 24, 188, text, at="start", size=13)
+    drawing.legend(180, (280, HEAD_COLOURS[0], "head 0"), (380, HEAD_COLOURS[1], "head 1"))
     return drawing.svg()
 
 
@@ -242,12 +169,7 @@ def decode() -> str:
             count = length if not cached or step == 0 else 1
             drawing.text(left + 7 * size + 14, y + size / 2, str(count), at="start", size=13)
         drawing.text(left + 7 * size + 14, top + 4 * (size + 4) + 10, f"Σ {computed}", at="start")
-    for x, fill, text in (
-        (100, NEW, "q, k, v computed"),
-        (300, CACHED, "k, v read from the cache"),
-    ):
-        drawing.box(x, 232, 16, 16, fill)
-        drawing.text(x + 24, 240, text, at="start", size=13)
+    drawing.legend(232, (100, NEW, "q, k, v computed"), (300, CACHED, "k, v read from the cache"))
     return drawing.svg()
 
 
@@ -310,9 +232,7 @@ def mla() -> str:
             ("m W_UV", "(d_v,)", False),
         ),
     )
-    for x, fill, text in ((55, COSTLY, "S × d_c × d"), (425, CHEAP, "d_c × d,  S × d_c")):
-        drawing.box(x, 288, 16, 16, fill)
-        drawing.text(x + 24, 296, text, at="start", size=13)
+    drawing.legend(288, (55, COSTLY, "S × d_c × d"), (425, CHEAP, "d_c × d,  S × d_c"))
     return drawing.svg()
 
 
@@ -379,34 +299,30 @@ def roofline() -> str:
     intensity = accounting.prefill_intensity(LLAMA31_8B, 2048)
     drawing.box(x_of(intensity) - 5, y_of(peak) - 5, 10, 10, CACHED)
     drawing.text(x_of(intensity), y_of(peak) - 16, "T = 2048", size=13)
-    for x, fill, text in ((90, NEW, "decode, S = 4096"), (290, CACHED, "prefill")):
-        drawing.box(x, 264, 14, 14, fill)
-        drawing.text(x + 22, 271, text, at="start", size=13)
+    drawing.legend(264, (90, NEW, "decode, S = 4096"), (290, CACHED, "prefill"), size=14)
     return drawing.svg()
 
 
-def answers() -> str:
-    """Part 11: what an answer covers, by its last digit, and where the true value lies."""
-    drawing = Drawing(620, 200)
-    left, right, low, high, top = 120, 560, 1.44, 1.56, 40
-
-    def at(value: float) -> float:
-        return left + (right - left) * (value - low) / (high - low)
-
-    for row, (text, half, covers) in enumerate(
-        (("1.5 GiB", 0.05, True), ("1.50 GiB", 0.005, True), ("1.49 GiB", 0.005, False))
-    ):
-        y, value = top + row * 40, float(text.split()[0])
-        drawing.code(left - 14, y, text, at="end")
-        width = at(value + half) - at(value - half)
-        drawing.box(at(value - half), y - 11, width, 22, CACHED if covers else "#e4e7eb")
-        drawing.text(right + 20, y, "✓" if covers else "✗")
-    drawing.line(at(1.499), top - 22, at(1.499), top + 110, colour=BAD)
-    drawing.text(at(1.499), top - 30, "t", size=13)
-    drawing.line(left, top + 110, right, top + 110)
-    for tick in (1.45, 1.5, 1.55):
-        drawing.line(at(tick), top + 106, at(tick), top + 114)
-        drawing.text(at(tick), top + 128, f"{tick:g}", size=13)
+def shapes() -> str:
+    """Part 11: one head of a prefill and of the decode step behind it, as boxes."""
+    drawing = Drawing(800, 310)
+    size = {"T": 90, "T + 1": 100, "1": 10, "d": 130, "d_h": 36}
+    for top, name, t, s in ((56, "prefill", "T", "T"), (200, "decode", "1", "T + 1")):
+        drawing.text(44, top + 45, name, size=14)
+        read = NEW if t == s else CACHED
+        for middle, what, rows, columns, fill in (
+            (155, "x", t, "d", NEW),
+            (275, "q", t, "d_h", NEW),
+            (390, "kᵀ", "d_h", s, read),
+            (530, "q kᵀ", t, s, NEW),
+            (650, "v", s, "d_h", read),
+            (750, "output", t, "d_h", NEW),
+        ):
+            left = middle - size[columns] / 2
+            drawing.box(left, top, size[columns], size[rows], fill)
+            drawing.text(middle, top - 28, what, size=13)
+            shape = " × ".join(f"({n})" if " " in n else n for n in (rows, columns))
+            drawing.code(middle, top - 11, shape, size=12)
     return drawing.svg()
 
 
@@ -451,7 +367,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "top_p": top_p,
     "roofline": roofline,
     "analogy": analogy,
-    "answers": answers,
+    "shapes": shapes,
 }
 
 

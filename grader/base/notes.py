@@ -28,6 +28,7 @@ SENTENCES = {
     "modules_further_down": "modules in {other}/ were ignored: {chosen}/ is nearer",
     "no_importable_name": "not importable by their names, ignored: {files}",
     "near_miss": "found {found}: rename it to {expected} if it is meant",
+    "near_miss_taken": "{found} was taken for {expected}",
     "modules_before_notebook": "the notebook was ignored: modules were handed in",
     "parts_before_notebook": (
         "the notebook {other} was ignored: the notebooks of the parts were taken"
@@ -76,6 +77,7 @@ Kind = Literal[
     "modules_further_down",
     "no_importable_name",
     "near_miss",
+    "near_miss_taken",
     "modules_before_notebook",
     "parts_before_notebook",
     "another_notebook",

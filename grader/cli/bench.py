@@ -12,8 +12,6 @@ from rich.console import Console
 from grader.base.terminal import say
 from grader.base.words import speak, tr
 from grader.cli.options import LangOption
-from grader.grades.policy_file import Policy
-from grader.running.pool import usable_cores
 
 
 def bench_command(
@@ -52,6 +50,8 @@ def bench_command(
     from grader.bench.analysis import analyse
     from grader.bench.run import bench_submission
     from grader.bench.setting import setting_for
+    from grader.grades.policy_file import Policy
+    from grader.running.pool import usable_cores
 
     speak(lang)
     bands = Policy.load(policy).bench

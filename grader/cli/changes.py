@@ -9,9 +9,6 @@ from rich.console import Console
 from grader.base.errors import GraderError
 from grader.base.terminal import console_for_people, say
 from grader.cli.options import OutOption
-from grader.reports.changes import changes_csv, print_changes
-from grader.results.changes import mixed_class, other_limits, read_changes, settled_scores
-from grader.results.record import write_atomically
 
 
 def changes_command(
@@ -21,6 +18,10 @@ def changes_command(
     ] = None,
 ) -> None:
     """Show which scores changed in later runs: old, new, by part, why."""
+    from grader.reports.changes import changes_csv, print_changes
+    from grader.results.changes import mixtures, read_changes
+    from grader.results.record import write_atomically
+
     if not out.is_dir():
         raise GraderError(f"There are no results in {out}/. Run `grader run` first.")
     changes, console = read_changes(out), console_for_people()
@@ -28,10 +29,8 @@ def changes_command(
         print_changes(changes, console)
     else:
         say(console, f"No score in {out}/ has changed.")
-    scores = settled_scores(out)
-    for told in (mixed_class(out, scores=scores), other_limits(out, scores=scores)):
-        if told:
-            say(Console(stderr=True), told, style="bold red")
+    for told in mixtures(out):
+        say(Console(stderr=True), told, style="bold red")
     if csv_file is not None:
         try:
             write_atomically(csv_file, changes_csv(changes).encode())

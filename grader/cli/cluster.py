@@ -6,10 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from grader.base.seeds import load_secret
 from grader.base.terminal import console_for_people, say
-from grader.cluster.merge import merge
-from grader.reports.class_table import counts_sentence, print_class
 
 
 def merge_command(
@@ -22,6 +19,9 @@ def merge_command(
     quiet: Annotated[bool, typer.Option("--quiet", help="No table.")] = False,
 ) -> None:
     """Put the results of all shards of a class into one folder."""
+    from grader.cluster.merge import merge
+    from grader.reports.class_table import counts_sentence, print_class
+
     merged = merge(folders, into)
     console = console_for_people()
     if not quiet:
@@ -47,6 +47,8 @@ def secret_command(
     ] = None,
 ) -> None:
     """Make the secret behind the hidden cases, if it is not there yet, and say where it is."""
+    from grader.base.seeds import load_secret
+
     secret = load_secret(secret_file)
     for warning in secret.warnings:
         say(Console(stderr=True), f"Warning: {warning}")

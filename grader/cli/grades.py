@@ -1,40 +1,26 @@
 """`grader scores` and `grader export`: what the policy makes of the results."""
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from assignment.harness.words import plain
 from grader.base.errors import GraderError
-from grader.base.notes import in_words
 from grader.base.terminal import console_for_people, say
-from grader.base.words import speak, spoken, tr, tr_n
-from grader.cli.options import LangOption, OutOption
-from grader.grades.policy import ClassScores, Policy, Score, read_record, score_class
-from grader.integrations.export.cells import number_cell
+from grader.base.words import speak, tr, tr_n
+from grader.cli.options import LangOption, OutOption, PolicyOption, SubmittedOption
+
+if TYPE_CHECKING:  # see grader.cli.main
+    from grader.grades.class_scores import ClassScores
+    from grader.grades.policy_file import Policy
 
 Target = Literal["csv", "json", "canvas", "gradescope", "nbgrader"]
 Match = Literal["auto", "login", "sis", "id", "name"]
-
-PolicyOption = Annotated[
-    Path | None,
-    typer.Option("--policy", help="Points, lateness, attempts; see grader/grades/policy.toml."),
-]
-SubmittedOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--submitted",
-        help="CSV of who submitted when: student,submitted_at, and submission (the result's name) "
-        "for students with several.",
-    ),
-]
 
 
 def scores(
@@ -44,6 +30,12 @@ def scores(
     lang: LangOption = None,
 ) -> None:
     """Show the grades that a policy makes of the results; nothing is graded again."""
+    from grader.cli.scores_table import scores_table
+    from grader.grades.class_scores import score_class
+    from grader.grades.policy_file import Policy
+    from grader.integrations.export.cells import number_cell
+    from grader.results.changes import mixtures
+
     speak(lang)
     found = score_class(out, Policy.load(policy), submitted)
     console = console_for_people()
@@ -60,7 +52,7 @@ def scores(
             points=points,
         )
     say(console, line)
-    _complain(found.problems)
+    _complain((*found.problems, *mixtures(out)))
 
 
 def export(
@@ -94,13 +86,23 @@ def export(
             show_default="scores.csv, scores.json, gradescope/, EXPORTED-graded.csv",
         ),
     ] = None,
+    mixed: Annotated[
+        bool,
+        typer.Option("--mixed", help="Export also what other tests or other limits graded."),
+    ] = False,
     lang: LangOption = None,
 ) -> None:
     """Write the grades for another program."""
+    from grader.grades.class_scores import score_class
+    from grader.grades.policy_file import Policy
+    from grader.results.changes import mixtures
+
     speak(lang)
     _check_options(to, into, column, course, assignment, write)
     rules = Policy.load(policy)
     found = score_class(out, rules, submitted)
+    if (told := mixtures(out)) and not mixed:
+        raise GraderError(" ".join((*told, "Nothing was exported; --mixed exports all the same.")))
     console = console_for_people()
     if to in ("csv", "json"):
         path = write or Path(f"scores.{to}")
@@ -122,7 +124,7 @@ def export(
         said = write_gradebook(found, out, rules, course, assignment)
     for sentence in said:
         say(console, sentence)
-    _complain(found.problems)
+    _complain((*found.problems, *told))
 
 
 # ------------------------------------------------------------------------------------- formats
@@ -151,7 +153,9 @@ def _export_canvas(
 
 
 def _export_gradescope(found: ClassScores, out: Path, rules: Policy, folder: Path) -> list[str]:
+    from grader.base.notes import in_words
     from grader.integrations.export.gradescope import write_results
+    from grader.results.record import read_record
 
     written, left_out = 0, []
     for score in found:
@@ -227,39 +231,3 @@ def _complain(problems: tuple[str, ...]) -> None:
     console = Console(stderr=True)
     for problem in problems:
         say(console, problem)
-
-
-# --------------------------------------------------------------------------------------- table
-
-
-def scores_table(found: ClassScores) -> Table:
-    """One row a student: points by part under the policy, lateness, the grade, notes."""
-    parts = sorted({part.part for score in found for part in score.parts})
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(tr("student"), overflow="fold", min_width=12)
-    table.add_column(tr("state"))
-    names = (tr("sum"), tr("late"), tr("taken off"), tr("grade"))
-    for name in (*(f"P{part}" for part in parts), *names):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(tr("notes"), overflow="fold")
-    for score in found:
-        table.add_row(*_row(score, parts))
-    return table
-
-
-def _row(score: Score, parts: list[int]) -> list[Text]:
-    by_number = {part.part: part.points for part in score.parts}
-    graded = score.final is not None
-    off = score.penalty + score.minimum_loss
-    numbers = [by_number.get(part) for part in parts]
-    numbers += [score.raw, None, off or None, score.final]
-    cells = [number_cell(round(n, 2)) if graded and n is not None else "-" for n in numbers]
-    cells[-3] = tr("{n:.1f} d", n=score.days_late) if score.days_late else "-"
-    texts = [Text(cell) for cell in cells]
-    texts[-1].stylize("bold" if graded else "bold red")
-    return [
-        Text(plain(score.student)),
-        Text(spoken(score.state)),
-        *texts,
-        Text(plain(tr("; ").join(score.notes)), style="dim"),
-    ]

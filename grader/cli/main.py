@@ -1,4 +1,7 @@
-"""The `grader` command."""
+"""The `grader` command.
+
+What a command needs is imported when it is called, so `grader --help` answers at once.
+"""
 
 import functools
 import os
@@ -11,7 +14,6 @@ import typer
 from rich.console import Console
 
 from grader.base.errors import GraderError, Interrupted
-from grader.base.notes import in_words
 from grader.base.terminal import say
 from grader.base.words import speak
 from grader.cli.bench import bench_command
@@ -22,12 +24,8 @@ from grader.cli.nbgrader import nbgrader_group
 from grader.cli.options import LangOption, OutOption
 from grader.cli.release import release_command
 from grader.cli.report import report
+from grader.cli.show import show
 from grader.cli.similar import similar
-from grader.cluster.shards import Shard
-from grader.grade_class import grade_class
-from grader.intake.ids import safe_id
-from grader.reports.class_table import print_result
-from grader.results.record import read_record
 
 ENV_DEBUG = "GRADER_DEBUG"
 EXIT_ERRORS, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -118,10 +116,21 @@ def run(
         str | None,
         typer.Option(metavar="N/COUNT", help="Only this part of the class; see `grader merge`."),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Grade this one only, or 'B_*'; may be given again."),
+    ] = None,
+    accept_names: Annotated[
+        bool,
+        typer.Option("--accept-names", help="Take 'rope (1).py' for a missing rope.py."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
     lang: LangOption = None,
 ) -> None:
     """Grade every submission below each PATH; run it again to resume."""
+    from grader.cluster.shards import Shard
+    from grader.grade_class import grade_class
+
     speak(lang)
     summaries = grade_class(
         paths,
@@ -134,6 +143,8 @@ def run(
         real_model=real_model,
         scheduler=scheduler,
         shard=Shard.parse(shard) if shard is not None else None,
+        accept_names=accept_names,
+        only=only or (),
         quiet=quiet,
     )
     if any(summary.state == "error" for summary in summaries):
@@ -142,30 +153,6 @@ def run(
             "same command again to retry only those; `grader show STUDENT` tells what happened."
         )
         raise typer.Exit(EXIT_ERRORS)
-
-
-@app.command()
-@_sentences
-def show(
-    student: Annotated[str, typer.Argument(help="The student's id, as in the class table.")],
-    out: OutOption = Path("results"),
-    every_test: Annotated[bool, typer.Option("--all", help="Tests that pass, too.")] = False,
-    lang: LangOption = None,
-) -> None:
-    """Show one student's result: points, failures with their messages, notes."""
-    speak(lang)
-    # The name becomes the id that names a file, so it cannot name one elsewhere.
-    name = safe_id(student.removesuffix(".json"))
-    result, refusal = read_record(out, name)
-    if result is None:
-        there = sorted(path.stem for path in out.glob("*.json")) if out.is_dir() else []
-        known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
-        why = f" ({in_words(refusal)})" if refusal else ""
-        raise GraderError(
-            f"There is no result of {student!r} in {out}/{why}. "
-            + (f"There are: {known}." if there else "Run `grader run` first.")
-        )
-    print_result(result, Console(), every_test)
 
 
 @app.command()
@@ -183,6 +170,7 @@ app.command("changes")(_sentences(changes_command))
 app.add_typer(nbgrader_group(_sentences))
 app.command("merge")(_sentences(merge_command))
 app.command("secret")(_sentences(secret_command))
+app.command()(_sentences(show))
 app.command()(_sentences(scores))
 app.command()(_sentences(similar))
 app.command()(_sentences(export))

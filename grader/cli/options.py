@@ -20,3 +20,15 @@ LangOption = Annotated[
         show_default="the locale's",
     ),
 ]
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option("--policy", help="Points, lateness, attempts; see grader/grades/policy.toml."),
+]
+SubmittedOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--submitted",
+        help="CSV of who submitted when: student,submitted_at, and submission (the result's name) "
+        "for students with several.",
+    ),
+]

@@ -8,7 +8,6 @@ import typer
 from grader.base.terminal import console_for_people, say
 from grader.base.words import speak, tr, tr_n
 from grader.cli.options import LangOption
-from grader.grades.policy_file import Policy
 
 
 def report(
@@ -26,6 +25,7 @@ def report(
     lang: LangOption = None,
 ) -> None:
     """Write the class page and one page a student, to open in a browser or to mail."""
+    from grader.grades.policy_file import Policy
     from grader.reports.pages.site import build_report
 
     speak(lang)

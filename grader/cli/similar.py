@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import track
 
 from grader.base.terminal import console_for_people, say
 from grader.base.words import speak, tr
@@ -28,6 +27,8 @@ def similar(
     lang: LangOption = None,
 ) -> None:
     """Rank pairs of submissions by shared code: where to look, not who copied."""
+    from rich.progress import track
+
     from grader.reports.similar.compare import compare_class
     from grader.reports.similar.site import write_pages
 

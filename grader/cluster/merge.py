@@ -16,8 +16,8 @@ from grader.cluster.shards import Manifest, Shard, read_manifest
 from grader.results.disk import disk_as_sentence
 from grader.results.history import replace_record, without_times
 from grader.results.record import SubmissionResult, read_record
-from grader.results.summary import Summary
-from grader.running.pool import results_lock, summarise
+from grader.results.summary import Summary, summarise
+from grader.running.locks import results_lock
 
 _SHOWN = 8
 

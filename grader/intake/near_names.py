@@ -43,6 +43,22 @@ def near_misses(names: Iterable[str], missing: Iterable[str]) -> list[Note]:
     ]
 
 
+def accept_near_misses(files: dict[str, bytes], modules: Iterable[str]) -> list[Note]:
+    """Rename in `files` the one Python file that each missing module may be; a note on each."""
+    there = {name.rpartition("/")[2] for name in files}
+    candidates: dict[str, list[str]] = {}
+    for name in sorted(files):
+        if name.lower().endswith(".py") and (meant := meant_as(name.rpartition("/")[2], modules)):
+            candidates.setdefault(meant, []).append(name)
+    taken = []
+    for expected, names in candidates.items():
+        if expected not in there and len(names) == 1:
+            folder, slash, found = names[0].rpartition("/")
+            files[folder + slash + expected] = files.pop(names[0])
+            taken.append(note("near_miss_taken", found=found, expected=expected))
+    return taken
+
+
 def first_few(names: list[str]) -> tuple[str, ...]:
     return (*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else []))
 

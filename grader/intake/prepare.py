@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import stat
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -29,7 +30,7 @@ from grader.intake.archives import (
 )
 from grader.intake.course import PACKAGE, Course
 from grader.intake.ids import module_name
-from grader.intake.near_names import first_few, near_misses, told
+from grader.intake.near_names import accept_near_misses, first_few, near_misses, told
 from grader.intake.notebook import (
     CELLS_FILE,
     PART_NOTEBOOK,
@@ -60,15 +61,25 @@ class Prepared:
 
 
 def prepare(
-    found: Found, destination: Path, course: Course, limits: IntakeLimits | None = None
+    found: Found,
+    destination: Path,
+    course: Course,
+    limits: IntakeLimits | None = None,
+    accept_names: bool = False,
 ) -> Prepared:
     """Lay a submission out in the new folder `destination` as a package `assignment/`.
+
+    Args:
+        accept_names: take `attention (1).py` for the missing attention.py where no other file could
+            be meant.
 
     Raises NothingToGrade when the submission is broken or holds nothing gradable, GraderError
     when the trusted package is incomplete.
     """
     contents = read_submission(found, limits or IntakeLimits())
     notes = list(contents.notes)
+    if accept_names:
+        notes += accept_near_misses(contents.files, course.module_files)
     if (root := _choose_root(contents.files, course, notes)) is not None:
         taken = _modules_of(root, contents.files, course, notes)
     else:
@@ -175,12 +186,14 @@ def _choose_root(
     files: dict[str, bytes], course: Course, notes: list[Note]
 ) -> PurePosixPath | None:
     """The folder whose modules are graded: the shallowest; among equals `assignment`, then the one
-    with most student modules, then the first by name. None when there is no module."""
-    count: dict[PurePosixPath, int] = {}
-    for name in files:
-        path = PurePosixPath(name)
-        if path.name in course.module_files and len(path.parent.parts) <= MAX_DEPTH:
-            count[path.parent] = count.get(path.parent, 0) + 1
+    with most student modules, then the first by name. None when there is no module, or several
+    places far down: where a whole path was packed, there is one."""
+    count = Counter(
+        path.parent for path in map(PurePosixPath, files) if path.name in course.module_files
+    )
+    if len(count) > 1:
+        near = [root for root in count if len(root.parts) <= MAX_DEPTH]
+        count = Counter({root: count[root] for root in near})
     if not count:
         return None
 
@@ -239,7 +252,7 @@ def _notebook_of(
             files=tr(", ").join(sorted(course.module_files)),
             depth=MAX_DEPTH,
         )
-        raise NothingToGrade(told(holds_none, near, notes[:3]))
+        raise NothingToGrade(told(holds_none + _far_down(files, course), near, notes[:3]))
 
     def preference(path: PurePosixPath) -> tuple:
         content = files[str(path)]
@@ -263,6 +276,16 @@ def _notebook_of(
     beside = {name: content for name, content in files.items() if name.endswith(".py")}
     taken = _modules_of(chosen.parent, beside, course, notes)
     return taken | {CELLS_FILE: cells}
+
+
+def _far_down(files: dict[str, bytes], course: Course) -> str:
+    """Where modules lie too far down to choose among them, if there are any."""
+    paths = map(PurePosixPath, files)
+    folders = sorted({str(path.parent) for path in paths if path.name in course.module_files})
+    if not folders:
+        return ""
+    shown = tr(", ").join(f"{folder}/" for folder in first_few(folders))
+    return tr(" There are modules further down, in {folders}.", folders=shown)
 
 
 def _part_of(notebook: PurePosixPath) -> int:

@@ -36,6 +36,7 @@ _TEST_MARK = {
     "out_of_time": ("⧖", "red"),
 }
 _PLAIN_INTERVAL_S = 10.0
+_SHOWN_NAMES = 10
 
 
 def with_progress(
@@ -149,6 +150,19 @@ def counts_sentence(summaries: Sequence[Summary]) -> str:
     return noun + (words or tr("none finished")) + earlier + tr(".")
 
 
+def misnamed_sentence(summaries: Sequence[Summary]) -> str:
+    """Whose files have names that are almost a module's, which costs most of the points; or ""."""
+    names = [summary.student for summary in _sorted(summaries) if summary.misnamed]
+    if not names:
+        return ""
+    shown = tr(", ").join([*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else [])])
+    return tr(
+        "Files left out that may be meant for a module under another name: {names}. --accept-names "
+        "takes each that is the only one for its module.",
+        names=shown,
+    )
+
+
 def print_result(result: SubmissionResult, console: Console, every_test: bool = False) -> None:
     """One student's result: points by part, what did not pass and why, notes, output."""
     style = _STATE_STYLE.get(result.state, "")
@@ -165,16 +179,18 @@ def print_result(result: SubmissionResult, console: Console, every_test: bool = 
     )
     say(console, made, style="dim")
     _print_lines(result.reason, console, style="red")
+    for note in result.notes:
+        say(console, tr("note: {note}", note=in_words(note)), style="dim")
     if result.state not in ("missing", "error"):
+        not_begun = set() if every_test else _not_begun(result.tests)
         for part in result.parts:
-            _print_part(part, console)
+            _print_part(part, console, part.part in not_begun)
         for diagnosis in result.diagnoses:
             say(console, fact(diagnosis), style="bold")
         for test in result.tests:
-            if every_test or test.state != "passed" or test.message:
+            told = test.part not in not_begun and (test.state != "passed" or test.message)
+            if every_test or told:
                 _print_test(test, console)
-    for note in result.notes:
-        say(console, tr("note: {note}", note=in_words(note)), style="dim")
     if result.output_tail.strip():
         say(console, tr("output of the submission (end):"), style="bold")
         _print_lines(result.output_tail, console, style="dim")
@@ -192,7 +208,13 @@ def fact(found: DiagnosisRecord) -> str:
     )
 
 
-def _print_part(part: PartPoints, console: Console) -> None:
+def _not_begun(tests: Sequence[TestResult]) -> set[int]:
+    """The parts of which no test found anything to run."""
+    begun = {test.part for test in tests if test.state not in ("not_started", "waiting")}
+    return {test.part for test in tests} - begun
+
+
+def _print_part(part: PartPoints, console: Console, not_begun: bool) -> None:
     points = tr(
         "public {public}, hidden {hidden}",
         public=f"{_points(part.public)}/{_points(part.public_max)}",
@@ -200,7 +222,8 @@ def _print_part(part: PartPoints, console: Console) -> None:
     )
     full = (part.public, part.hidden) == (part.public_max, part.hidden_max)
     name = tr("Part {part}", part=part.part)
-    say(console, f"  {name}  {points}", style="green" if full else "")
+    begun = tr(", not started (--all shows its tests)") if not_begun else ""
+    say(console, f"  {name}  {points}{begun}", style="green" if full else "")
 
 
 def _print_test(test: TestResult, console: Console) -> None:

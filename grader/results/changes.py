@@ -145,6 +145,12 @@ def other_limits(
     )
 
 
+def mixtures(out: Path) -> tuple[str, ...]:
+    """A sentence for each way in which the scores in `out` do not compare with each other."""
+    scores = settled_scores(out)
+    return tuple(filter(None, (mixed_class(out, scores=scores), other_limits(out, scores=scores))))
+
+
 def _in_place_of(name: str, others: Iterable[dict[str, float]], wanted: float) -> str:
     """`call_seconds 2 or 5 in place of 10`; "" where all have the wanted value."""
     found = sorted({limits[name] for limits in others if name in limits} - {wanted})

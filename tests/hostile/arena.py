@@ -19,7 +19,9 @@ from grader.grading.suite import SUITE_VERSION, Suite, run_suite
 from grader.intake.course import Course
 from grader.intake.submissions import Found, find_submissions
 from grader.results.summary import Summary
-from grader.running.pool import Grading, grade_all, results_lock
+from grader.running.child import Grading
+from grader.running.locks import results_lock
+from grader.running.pool import grade_all
 from grader.sandbox import Limits
 
 from . import built, sources

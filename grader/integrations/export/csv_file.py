@@ -27,7 +27,8 @@ from pathlib import Path
 
 from assignment.harness.words import plain
 from grader.base.words import tr
-from grader.grades.policy import ClassScores, Score
+from grader.grades.class_scores import ClassScores
+from grader.grades.policy import Score
 from grader.integrations.export.cells import number_cell, text_cell
 from grader.results.record import write_atomically
 

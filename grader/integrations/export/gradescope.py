@@ -11,7 +11,8 @@ from typing import Any
 from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.words import spoken, spoken_title, tr
-from grader.grades.policy import Policy, Score, rounded, student_view
+from grader.grades.policy import Score, rounded, student_view
+from grader.grades.policy_file import Policy
 from grader.reports.class_table import fact
 from grader.results.record import SubmissionResult, TestResult, write_atomically
 

@@ -5,7 +5,9 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-from grader.grades.policy import ClassScores, Policy, Score
+from grader.grades.class_scores import ClassScores
+from grader.grades.policy import Score
+from grader.grades.policy_file import Policy
 from grader.results.record import write_atomically
 
 
@@ -15,6 +17,7 @@ class PolicyShown(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     attempts: Literal["best", "last"]
+    total: float | None
     points: dict[int, float]
     due: AwareDatetime | None
     drop_dead: AwareDatetime | None
@@ -49,6 +52,7 @@ def document(scores: ClassScores, policy: Policy) -> ScoresDocument:
     late, minimum = policy.late, policy.minimum
     shown = PolicyShown(
         attempts=policy.attempts,
+        total=policy.total,
         points=policy.points,
         due=late.at("due"),
         drop_dead=late.at("drop_dead"),

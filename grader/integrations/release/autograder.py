@@ -29,14 +29,17 @@ from grader.base.notes import in_words
 from grader.base.seeds import load_secret
 from grader.base.words import LANGUAGES, language, speak
 from grader.grades.lateness import Late
-from grader.grades.policy import Policy, score
+from grader.grades.policy import score
+from grader.grades.policy_file import Policy
 from grader.intake.course import Course
 from grader.intake.ids import student_id
 from grader.intake.submissions import Found, find_submissions
 from grader.integrations.export.gradescope import results_json
 from grader.integrations.release.gradescope import POLICY, SECRET, SETTINGS
 from grader.results.record import SubmissionResult, read_record, write_atomically
-from grader.running.pool import Grading, grade_all, results_lock
+from grader.running.child import Grading
+from grader.running.locks import results_lock
+from grader.running.pool import grade_all
 
 ENV_SANDBOX = "AUTOGRADER_SANDBOX"
 MAX_METADATA_BYTES = 64 * 1024 * 1024  # it holds the results of all earlier attempts

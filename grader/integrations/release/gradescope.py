@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from grader.base.errors import GraderError
 from grader.base.places import ROOT
 from grader.base.seeds import Secret
-from grader.grades.policy import Policy, score
-from grader.grades.policy_file import DEFAULT
+from grader.grades.policy import score
+from grader.grades.policy_file import DEFAULT, Policy
 from grader.integrations.release.archive import File
 from grader.integrations.release.bundle import with_unix_lines
 from grader.integrations.release.project import PACKAGES, Project, load_project

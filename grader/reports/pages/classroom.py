@@ -8,12 +8,13 @@ from statistics import median
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PART_BY_NUMBER
 from assignment.harness.words import plain
-from grader.base.words import spoken, spoken_title, tr, tr_n
-from grader.grades.policy import Score, days_text
+from grader.base.words import spoken, spoken_title, tr
+from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
 from grader.reports.pages.names import page_name
 from grader.reports.pages.pages import render
 from grader.reports.pages.plots import Histogram, histogram
+from grader.reports.pages.rules import policy_in_words
 from grader.reports.pages.text import as_json, case_of, seconds, without_paths, words_of_script
 from grader.results.record import DiagnosisRecord, SubmissionResult, TestResult
 
@@ -353,67 +354,3 @@ def _times(times: Sequence[float]) -> list[tuple[str, str]]:
 
 def _time_plot(times: Sequence[float]) -> Histogram | None:
     return histogram(times, times[0], N_BINS, tr("seconds")) if times else None
-
-
-def policy_in_words(policy: Policy) -> list[tuple[str, str]]:
-    """The rules that made the scores, each in a sentence."""
-    counts = {
-        "best": tr("Of several attempts of one student, the best counts."),
-        "last": tr("Of several attempts of one student, the last counts."),
-    }
-    shown = {
-        "scores": tr("Students see title, points and state of hidden tests, never a message."),
-        "nothing": tr("Students see nothing of hidden tests; sums contain their points."),
-    }
-    return [
-        (tr("Attempts"), counts[policy.attempts]),
-        *_late_in_words(policy),
-        *_minimum_in_words(policy),
-        (tr("Hidden tests"), shown[policy.visibility.hidden]),
-        (tr("Rounding"), tr("{n} digits after the point, halves up.", n=policy.decimals)),
-    ]
-
-
-def _late_in_words(policy: Policy) -> list[tuple[str, str]]:
-    late = policy.late
-    if late.due is None:
-        return [(tr("Lateness"), tr("There is no due date: nothing is late."))]
-    rules = [(tr("Due"), tr("{moment} UTC.", moment=f"{late.at('due'):%Y-%m-%d %H:%M}"))]
-    if late.grace_minutes:
-        time = days_text(late.grace_minutes / 1440)
-        rules.append((tr("Grace"), tr("Up to {time} are not late.", time=time)))
-    if late.percent_per_day:
-        of = {"score": tr("the score"), "maximum": tr("the maximum")}[late.percent_of]
-        rule = tr(
-            "{percent:g} % of {of} for each day begun, at most {cap:g} %.",
-            percent=late.percent_per_day,
-            of=of,
-            cap=late.cap_percent,
-        )
-        rules.append((tr("Lateness"), rule))
-    if late.drop_dead:
-        moment = f"{late.at('drop_dead'):%Y-%m-%d %H:%M}"
-        rules.append((tr("Last date"), tr("From {moment} UTC on, 0.", moment=moment)))
-    if n := len(policy.due_of):
-        has = tr_n(n, "1 student has one.", "{n} students have one.")
-        rules.append((tr("Extensions"), has))
-    return rules
-
-
-def _minimum_in_words(policy: Policy) -> list[tuple[str, str]]:
-    minimum = policy.minimum
-    if not minimum.parts:
-        return []
-    needed = tr(", ").join(
-        tr("part {part}: {percent:g} %", part=part, percent=percent)
-        for part, percent in sorted(minimum.parts.items())
-    )
-    if minimum.otherwise == "cap":
-        rule = tr(
-            "{needed}; else the total counts at most {cap:g} %.",
-            needed=needed,
-            cap=minimum.cap_percent,
-        )
-    else:
-        rule = tr("{needed}; else a note says so.", needed=needed)
-    return [(tr("Minimum"), rule)]

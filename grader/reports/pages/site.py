@@ -6,12 +6,13 @@ from pathlib import Path
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
 from grader.base.words import tr
-from grader.grades.policy import score_class
+from grader.grades.class_scores import score_class
 from grader.grades.policy_file import Policy
 from grader.reports.pages.classroom import Classroom
 from grader.reports.pages.names import page_name
 from grader.reports.pages.place import require_own_folder, write_page
 from grader.reports.pages.student import student_page
+from grader.results.changes import mixtures
 from grader.results.record import read_record
 
 # Tells a folder of ours, whose old pages may be removed, from any other.
@@ -41,7 +42,7 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (out / MARKER).touch()
-        classroom, problems = Classroom(policy), list(scores.problems)
+        classroom, problems = Classroom(policy), [*scores.problems, *mixtures(results)]
         for score in scores:
             record, refusal = read_record(results, score.submission)
             if record is None:  # changed since it was scored

@@ -1,0 +1,189 @@
+"""From the records of a class to its grades: which attempt counts, who is told apart from whom."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.base.errors import GraderError
+from grader.base.notes import why_refused
+from grader.base.words import tr
+from grader.grades.class_lists import Submission, read_submissions, student_key
+from grader.grades.policy import Score, score
+from grader.grades.policy_file import Attempts, Policy
+from grader.results.record import SubmissionResult, read_record
+
+
+@dataclass(frozen=True)
+class ClassScores(Sequence[Score]):
+    """The scores of a class, by student's name, and what an instructor must know of them.
+
+    `problems` are sentences: damaged records, results of the same id, names in the submissions or
+    the extensions that no result has.
+    """
+
+    scores: tuple[Score, ...]
+    problems: tuple[str, ...] = ()
+
+    def __getitem__(self, index):
+        return self.scores[index]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def max_points(self) -> float:
+        """The largest maximum; one number in a class graded by one suite."""
+        return max((score.max_points for score in self.scores), default=0.0)
+
+
+@dataclass
+class _Attempts:
+    """One student's scores while the records are read."""
+
+    student: str
+    scores: list[Score] = field(default_factory=list)
+
+
+def score_class(
+    results: Path, policy: Policy, submissions: Mapping[str, Submission] | Path | None = None
+) -> ClassScores:
+    """Score every record of a results folder, one record in memory at a time.
+
+    Args:
+        submissions: a CSV file (see read_submissions) or what it holds.
+
+    Raises:
+        GraderError: there is no result at all.
+    """
+    if isinstance(submissions, Path):
+        submissions = read_submissions(submissions, policy.late)
+    submissions = submissions or {}
+    problems: list[str] = []
+    by_student: dict[str, _Attempts] = {}
+    same_id: dict[str, set[str]] = {}
+    unused = set(submissions)
+    for record in read_records(results, problems):
+        key = student_key(record.student)
+        unused.discard(key)
+        known = submissions.get(key) or Submission(record.student, record.student)
+        scored = score(record, policy, known.submitted_at, known.student)
+        attempts = by_student.setdefault(student_key(known.student), _Attempts(known.student))
+        attempts.scores.append(scored)
+        for note in record.notes:
+            if note.kind == "same_id":
+                same_id.setdefault(student_key(str(note.fields["name"])), set()).add(record.student)
+    if not by_student and not problems:
+        raise GraderError(
+            f"There are no results in {results}/. Grade submissions with `grader run` first, or "
+            "name the folder with --out."
+        )
+    chosen = [_chosen(attempts, policy.attempts, problems) for attempts in by_student.values()]
+    chosen = _told_apart(chosen, same_id, problems)
+    problems += [
+        tr("{name}: in the submissions file, but without a result.", name=submissions[key].name)
+        for key in sorted(unused)
+    ]
+    problems += [
+        tr("{name}: has an extension, but no result.", name=key)
+        for key in sorted(policy.due_of.keys() - by_student.keys())
+    ]
+    chosen.sort(key=lambda found: (found.student.casefold(), found.student))
+    return ClassScores(tuple(chosen), tuple(problems))
+
+
+def read_records(results: Path, problems: list[str] | None = None) -> Iterator[SubmissionResult]:
+    """The records of a results folder one by one, by name.
+
+    What is no sound record is named in `problems`.
+
+    Raises GraderError where the folder does not exist.
+    """
+    if not results.is_dir():
+        raise GraderError(
+            f"There is no folder {results}. Grade submissions with `grader run` first, or name the "
+            "folder with --out."
+        )
+    for path in sorted(results.glob("*.json")):
+        if path.name.startswith("."):
+            continue
+        record, refusal = read_record(results, path.stem)
+        if record is not None:
+            yield record
+        elif problems is not None and refusal is not None:
+            why = why_refused(refusal)
+            problems.append(tr("{why}; run `grader run` again to replace it.", why=why))
+
+
+def _chosen(attempts: _Attempts, rule: Attempts, problems: list[str]) -> Score:
+    """The attempt that counts."""
+    scores = attempts.scores
+    if len(scores) == 1:
+        return scores[0]
+    names = tuple(scored.submission for scored in scores)
+    graded = [scored for scored in scores if scored.final is not None]
+    notes = []
+    if len(graded) < len(scores):
+        failed = [scored.submission for scored in scores if scored.final is None]
+        names_of = tr(", ").join(failed)
+        notes.append(tr("not counted, for they have no grade: {names}", names=names_of))
+    if rule == "last":
+        undated = [scored.submission for scored in scores if scored.submitted_at is None]
+        if undated:
+            problems.append(
+                tr(
+                    "{student}: which of {names} is the last is not known, for {undated} has no "
+                    "submission time; no grade is given.",
+                    student=attempts.student,
+                    names=tr(", ").join(names),
+                    undated=tr(", ").join(undated),
+                )
+            )
+            notes.append(tr("no grade: which attempt is the last is not known"))
+            update = {"final": None, "notes": tuple(notes), "attempts": names}
+            return scores[0].model_copy(update=update)
+        # The last attempt counts even if the grader failed on it: then there is no grade yet.
+        best = max(scores, key=lambda scored: (scored.submitted_at, scored.submission))
+    else:
+        best = max(graded, key=lambda scored: scored.final or 0.0) if graded else scores[0]
+    n, name = len(scores), best.submission
+    chosen = {
+        "best": tr("best of {n} attempts: {name}", n=n, name=name),
+        "last": tr("last of {n} attempts: {name}", n=n, name=name),
+    }
+    notes.insert(0, chosen[rule])
+    return best.model_copy(update={"notes": (*notes, *best.notes), "attempts": names})
+
+
+def _told_apart(
+    chosen: list[Score], same_id: Mapping[str, set[str]], problems: list[str]
+) -> list[Score]:
+    """Mark results of one id that no submissions file joined or told apart."""
+    by_key = {student_key(scored.submission): scored for scored in chosen}
+    others: dict[str, set[str]] = {}
+    for key, names in sorted(same_id.items()):
+        left = [by_key[k] for k in {key, *map(student_key, names)} if k in by_key]
+        # Who was given another name by the submissions file is told apart already.
+        left = [scored for scored in left if scored.student == scored.submission]
+        if len(left) < 2:
+            continue
+        group = sorted(scored.submission for scored in left)
+        problems.append(
+            tr(
+                "{names}: submissions of the same id, each scored by itself. Say whose they are in "
+                "a CSV file (submission,student,submitted_at) given with --submitted.",
+                names=tr(", ").join(group),
+            )
+        )
+        for name in group:
+            others.setdefault(name, set()).update(set(group) - {name})
+    return [
+        scored.model_copy(
+            update={
+                "repeated": tuple(sorted(others[scored.submission])),
+                "notes": (*scored.notes, tr("another submission has the same id")),
+            }
+        )
+        if scored.submission in others
+        else scored
+        for scored in chosen
+    ]
