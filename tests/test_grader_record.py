@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
+from assignment.harness.words import plain
 from grader.base.notes import in_words, note
-from grader.base.terminal import plain
 from grader.reports.class_table import class_table, print_result
 from grader.results.record import (
     MAX_MESSAGE,

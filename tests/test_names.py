@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,11 +20,13 @@ from assignment.harness.diagnosis import (
     diagnose,
 )
 from assignment.harness.known_bugs import StoredSignatures
+from benchmarks import told as benchmark
 from benchmarks.names import EARLY_PARTS, WAYS, Desk, Trial, perturbed, trials
 from grader.grading.suite import Suite
 from grader.known_bugs import all_bugs, bug_named
 from grader.known_bugs.patch import WHOLE_MODULE, Change
 
+ROOT = Path(__file__).parent.parent
 TRIALS = trials()
 # A fifth of them; `make names` tries all.
 DRAWN = random.Random(15).sample(TRIALS, 20)
@@ -175,3 +181,27 @@ def test_angles_kept_by_length_alone_accuse_no_other_part(desk):
 
 def named(findings) -> set[str]:
     return {name for finding in findings for bugs in finding.alternatives for name in bugs}
+
+
+def test_what_is_told_of_a_bug_is_judged():
+    """`python -m benchmarks.told`: more than sixty bugs of five kinds, here two of them."""
+    every = benchmark.trials()
+    assert len(every) >= 60 and len({trial.name for trial in every}) == len(every)
+    assert len({trial.kind for trial in every}) == 5
+    names = ["decode-with-a-token-axis-too-many", "temperature-returns-probabilities"]
+    command = [sys.executable, "-m", "benchmarks.told", *names]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    rows = {line.split()[1]: line.split()[2:] for line in done.stdout.splitlines()[:2]}
+    assert rows == {
+        names[0]: ["yes", "yes", "none", "yes"],
+        names[1]: ["yes", "yes", "right", "yes"],
+    }
+
+
+def test_a_name_of_another_bug_is_false():
+    trial = next(
+        trial for trial in benchmark.trials() if trial.parts == {4} and trial.kind == "invented"
+    )
+    finding = Diagnosis(7, (("temperature-returns-probabilities",),))
+    row = benchmark._row(trial, SimpleNamespace(findings=[finding], outcomes=[]), "")
+    assert (row.name, row.part, row.line) == ("false", False, False)

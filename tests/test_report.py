@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,26 +24,28 @@ from report_support import (
 )
 from typer.testing import CliRunner
 
-import grader.reports.pages
+from assignment.harness import real_text
 from assignment.harness.compare import MAX_STEPS, Mismatch, check_array
 from assignment.harness.known_bugs import known_bugs
+from assignment.harness.page.document import document, heading, own_files, section
+from assignment.harness.page.markup import element, marked, rendered
+from assignment.harness.page.plots import error_plot, power
 from grader.base.errors import GraderError
 from grader.base.notes import note
 from grader.base.places import ASSIGNMENT
 from grader.cli.main import app
 from grader.grades.policy import score
 from grader.grades.policy_file import Policy
-from grader.grading import real_text, result, submission
+from grader.grading import result, submission
+from grader.grading.real_text import PublicText
 from grader.reports.pages.classroom import Classroom
 from grader.reports.pages.names import page_name
-from grader.reports.pages.pages import render
-from grader.reports.pages.plots import error_plot, histogram, power
+from grader.reports.pages.plots import histogram
 from grader.reports.pages.site import build_report
 from grader.reports.pages.student import model_text, student_page
 from grader.reports.pages.text import excerpt, visible, without_paths
 from grader.results.record import DiagnosisRecord, read_record, write_record
 
-STATIC = Path(grader.reports.pages.__file__).parent / "static"
 SCRIPT = "<script>alert(1)</script>"
 HOSTILE = f"{SCRIPT}<img src=x onerror=alert(1)> \x1b[31mred\x1b[0m ‮gnp.exe =cmd|' /C calc'!A0 \x00"
 # What of HOSTILE may never stand in a page as it is.
@@ -287,16 +289,11 @@ def test_hostile_text_stays_text_on_the_class_page():
     assert visible(HOSTILE) in names
 
 
-def test_a_template_cannot_forget_to_escape():
-    """Whatever a template prints is made visible and escaped, without a filter named in it."""
-    record = make_record(HOSTILE, state="missing", reason=HOSTILE)
-    html = render(
-        "student.html.j2", ("base.css",), ("theme.js",), student=HOSTILE, state="missing",
-        reason=HOSTILE, has_grade=True, score=score(record, Policy.load()), rows=(), feedback=(),
-        kept=(), remarks=[HOSTILE], tests=(), shows_hidden=True, text=None, notes=[HOSTILE],
-        language="en",
-        graded_at=datetime(2026, 1, 1, tzinfo=UTC), suite_version=HOSTILE,
-    )  # fmt: skip
+def test_nothing_can_forget_to_escape():
+    """Whatever an element has in it is made visible and escaped: there is no other way in."""
+    inside = element("span", [HOSTILE, [None, HOSTILE]], title=HOSTILE, data_x=f'"{HOSTILE}')
+    html = rendered(element("p", inside, marked("<code>{x}</code>, {x}", x=HOSTILE)))
+    html = document(HOSTILE, heading(HOSTILE, HOSTILE), section("x", HOSTILE, HOSTILE), html)
     assert not [raw for raw in RAW if raw in html]
 
 
@@ -488,7 +485,7 @@ def test_the_document_is_well_formed_and_labelled(page):
 
 def _themes() -> tuple[dict[str, str], dict[str, str]]:
     """The colours of the light and of the dark theme."""
-    css = (STATIC / "base.css").read_text(encoding="utf-8")
+    css = own_files("base.css")
     found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", css)
     return {n: light for n, light, _ in found}, {n: dark for n, _, dark in found}
 
@@ -591,7 +588,7 @@ def test_greedy_text_follows_the_likeliest_token():
     "logits", [None, np.zeros((1, 9)), np.full((1, 8), math.nan), np.zeros((1, 8), complex)]
 )
 def test_wrong_logits_give_no_text(logits):
-    text = real_text.PublicText(Path("tokenizer.json"), (0, 1), "")
+    text = PublicText(Path("tokenizer.json"), "")
     assert text.of(Parrot(lambda token: logits), CONFIG, None) == ""
 
 

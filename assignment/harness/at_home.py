@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from .difference import Difference
 from .limit import CallLimit
 from .outcome import FAILED, OUTCOME, PASSED, Outcome
 from .parts import TORCH_PART
 from .points import Grading
 from .shown import SideBySide
 from .student import ImportFailure
+from .summary import Summary
 
 # Compiling takes torch a minute and more.
 PATIENCE = {TORCH_PART.number: 10.0}
@@ -33,7 +35,7 @@ class AtHome:
     """A pytest plugin that keeps the outcomes of a student's run, in the order of the tests."""
 
     def __init__(self, limit: CallLimit) -> None:
-        self._limit = limit
+        self.limit = limit
         self._outcomes: dict[str, Outcome] = {}
         self._order: list[str] = []
 
@@ -47,6 +49,11 @@ class AtHome:
     def n_left(self) -> int:
         """How many of the collected tests have not run."""
         return len(self._order) - len(self._outcomes)
+
+    @property
+    def summary(self) -> Summary:
+        """What there is to say of the tests that have run."""
+        return Summary(self.outcomes, whole=not self.n_left)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection_modifyitems(
@@ -70,7 +77,7 @@ class AtHome:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         mark = item.get_closest_marker("graded")
         part = int(mark.args[0].split(".")[0]) if mark else 0
-        with self._limit.test(PATIENCE.get(part, 1.0)):
+        with self.limit.test(PATIENCE.get(part, 1.0)):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # outside of what makes the outcome
@@ -128,10 +135,24 @@ def unpacked(text: str) -> Outcome:
     names = {name: tuple(grading[name]) for name in ("needs", "beside")}
     fields["grading"] = Grading(**grading | names)
     fields["error_by_step"] = tuple(fields["error_by_step"])
-    for name, kind in (("import_failure", ImportFailure), ("side_by_side", SideBySide)):
+    for name, kind in _KINDS.items():
         if fields[name] is not None:
             fields[name] = kind(**fields[name])
     return Outcome(**fields)
+
+
+def _difference(**fields: Any) -> Difference:
+    tuples = {name: tuple(fields[name]) for name in ("axes", "shape")}
+    wrong_at = tuple(map(tuple, fields["wrong_at"]))
+    return Difference(**fields | tuples | {"wrong_at": wrong_at})
+
+
+# What an outcome has beside plain values.
+_KINDS: dict[str, Callable[..., object]] = {
+    "import_failure": ImportFailure,
+    "side_by_side": SideBySide,
+    "difference": _difference,
+}
 
 
 def _plain(value: Any) -> Any:

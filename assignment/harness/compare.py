@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .difference import Difference
 from .shown import SideBySide, told_apart
 from .words import spoken, tr
 
@@ -42,6 +43,7 @@ class Mismatch(AssertionError):
         got: the wrong array itself, where its shape and dtype are right.
         error_by_step: largest error of each decode step, relative as TOLERANCE; at most MAX_STEPS.
         side_by_side: got and expected, where they are small.
+        difference: which entries are wrong.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Mismatch(AssertionError):
         got: np.ndarray | None = None,
         error_by_step: tuple[float, ...] = (),
         side_by_side: SideBySide | None = None,
+        difference: Difference | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -64,6 +67,7 @@ class Mismatch(AssertionError):
         self.got = got
         self.error_by_step = error_by_step
         self.side_by_side = side_by_side
+        self.difference = difference
 
     def add(self, line: str) -> None:
         """Say one more thing."""
@@ -180,6 +184,7 @@ def _check_exact(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
             first_bad=_named(first, axes),
             got=got,
             side_by_side=SideBySide.of(got, expected, wrong),
+            difference=Difference.of(wrong, axes),
         )
 
 
@@ -204,6 +209,7 @@ def _check_finite(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) 
             first_bad=_named(first, axes),
             got=got,
             side_by_side=SideBySide.of(got, expected, wrong),
+            difference=Difference.of(wrong, axes),
         )
 
 
@@ -248,6 +254,7 @@ def _check_close(got: np.ndarray, expected: np.ndarray, what: str, axes: Axes) -
         got=whole,
         error_by_step=_by_step(error, axes),
         side_by_side=SideBySide.of(whole, expected, wrong),
+        difference=Difference.of(wrong, axes, error),
     )
 
 

@@ -27,7 +27,7 @@ def part_hints() -> dict[int, tuple[Text, ...]]:
 def hint(topic: str) -> str:
     """The hint asked for by `TOPIC` or `TOPIC:LEVEL`, or what one can ask for."""
     name, _, level_text = topic.partition(":")
-    title, texts = _texts(name.strip().lower())
+    title, texts = hints_on(name.strip().lower())
     if not texts:
         return _what_there_is(name)
     if level_text not in ("", "1", "2", "3"):
@@ -49,7 +49,7 @@ def hint(topic: str) -> str:
     return "\n".join(lines)
 
 
-def _texts(name: str) -> tuple[str, tuple[Text, ...]]:
+def hints_on(name: str) -> tuple[str, tuple[Text, ...]]:
     """Title and the three hints of a bug, a part, a module or a function."""
     if name in known_bugs():
         return name, known_bugs()[name].hints

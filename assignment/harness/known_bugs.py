@@ -53,6 +53,12 @@ class StoredSignatures:
         # A hidden test calls what its public twin does.
         return frozenset(_content()["reached"].get(test.replace("[hidden", "[public"), ()))
 
+    def reached_by(self, part: int) -> frozenset[int]:
+        """The parts whose functions run in a part's tests."""
+        of_part = f"test_part{part}_"
+        reached = _content()["reached"].items()
+        return frozenset(p for test, parts in reached if test.startswith(of_part) for p in parts)
+
     def tests_of(self, part: int) -> frozenset[str]:
         return _compared_tests().get(part, frozenset())
 

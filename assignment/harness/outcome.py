@@ -9,6 +9,7 @@ import pytest
 
 from .chain import chain, ended_early
 from .compare import Mismatch
+from .difference import Difference
 from .limit import RaisedInterrupt, TookTooLong
 from .points import Grading, grading_of
 from .remarks import said
@@ -32,6 +33,7 @@ class Outcome:
         needs: section and name of the stub that was reached, as in "3.2 apply_rope".
         import_failure: why a file of the student's could not be imported, where that failed it.
         side_by_side: what was got and expected, where that is small.
+        difference: which entries of the array are wrong.
         printed: what the student's code printed, bounded; of a run at home only.
     """
 
@@ -48,6 +50,7 @@ class Outcome:
     got: np.ndarray | None = None
     error_by_step: tuple[float, ...] = ()
     side_by_side: SideBySide | None = None
+    difference: Difference | None = None
     printed: str = ""
 
     @property
@@ -85,6 +88,7 @@ def outcome_of(item: pytest.Item, error: BaseException | None) -> Outcome | None
             got=error.got,
             error_by_step=error.error_by_step,
             side_by_side=error.side_by_side,
+            difference=error.difference,
         )
     failure = getattr(error, "failure", None)
     return Outcome(

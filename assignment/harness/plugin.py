@@ -17,6 +17,8 @@ from .cases import Case, Cases, load_cases
 from .hints import hint
 from .limit import CALL_SECONDS, CallLimit
 from .outcome import OUTCOME, outcome_of
+from .page.own import FILE as PAGE
+from .page.own import PageWriter
 from .remarks import begin as forget_remarks
 from .report import Report
 from .student import Backend, LocalBackend, Student
@@ -68,6 +70,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SECONDS",
         help="how long one call of your code may take (default: 20; 0: no limit)",
     )
+    parser.addoption(
+        "--page",
+        action="store_true",
+        help=f"write a page to look at, {PAGE}: points, failures with plots and pictures",
+    )
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -99,6 +106,9 @@ def pytest_configure(config: pytest.Config) -> None:
                 terminal.reportchars = "s"
         else:
             Report.install(config, package, home)
+            if config.getoption("page") and not hasattr(config, "workerinput"):
+                writer = PageWriter(config, package, home, config.stash[BACKEND])
+                config.pluginmanager.register(writer)
 
 
 def install_at_home(config: pytest.Config) -> AtHome:

@@ -236,7 +236,16 @@ class LocalBackend(InProcess):
             return importlib.import_module(f"{self._package}.{module}")
         except (Exception, SystemExit) as error:
             failure = ImportFailure.of(module, error)
-            return import_error(failure, _empty_file(error) or failure.in_words())
+            words = _missing_file(error, f"{self._package}.{module}") or _empty_file(error)
+            return import_error(failure, words or failure.in_words())
+
+
+def _missing_file(error: BaseException, module: str) -> str:
+    """That the module itself is not there; "" where it is, or another one is missing."""
+    if not isinstance(error, ModuleNotFoundError) or error.name != module:
+        return ""
+    file = f"{module.rpartition('.')[2]}.py"
+    return tr("{file} is not there: deleted, or renamed?", file=file)
 
 
 def _empty_file(error: BaseException) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .diagnosis import Diagnosis
 from .known_bugs import known_bugs
+from .outcome import Outcome
 from .words import tr, tr_n
 
 
@@ -61,6 +62,23 @@ def mend_first(parts: Sequence[int], first: Sequence[int]) -> str:
 def no_match(part: int) -> str:
     """That no known bug explains the failures of a part."""
     return tr("Part {part}: no known bug computes the same.", part=part)
+
+
+def held(waiting: Sequence[Outcome]) -> str:
+    """What hangs on a failure."""
+    return tr_n(
+        len(waiting),
+        "until this is right, 1 more test pays nothing ({points:g} points)",
+        "until this is right, {n} more tests pay nothing ({points:g} points)",
+        points=sum(o.grading.points for o in waiting),
+    )
+
+
+def next_step(needs: str) -> str:
+    """The stub to write next, and where the handout speaks of it."""
+    return tr(
+        "Next: {needs} (assignment/README.md §{section})", needs=needs, section=needs.split()[0]
+    )
 
 
 def explanation(name: str) -> str:

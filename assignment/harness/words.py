@@ -40,6 +40,11 @@ def language() -> str:
     return _chosen or _of_locale()
 
 
+def language_tag() -> str:
+    """The language as a page's `lang` says it."""
+    return {"zh": "zh-Hans"}.get(language(), language())
+
+
 @cache
 def _of_locale() -> str:
     # The variables first: where a system lacks the locale they name, Python falls back to C.
@@ -99,6 +104,22 @@ class Dictionary:
 DICTIONARY_FILE = Path(__file__).with_name("zh.toml")
 DICTIONARY = Dictionary(DICTIONARY_FILE)
 tr, tr_n, spoken = DICTIONARY.tr, DICTIONARY.tr_n, DICTIONARY.spoken
+
+
+def plain(text: str, lines: bool = False) -> str:
+    """`text` without control characters, ANSI sequences' escape bytes and direction overrides.
+
+    Each becomes "�"; line breaks and tabs become spaces, or stay when `lines` is set.
+    """
+    shown = []
+    for char in text:
+        if char in "\n\t":
+            shown.append(char if lines else " ")
+        elif unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+            shown.append("�")
+        else:
+            shown.append(char)
+    return "".join(shown)
 
 
 def width(text: str) -> int:

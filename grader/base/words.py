@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from assignment.harness import words
-from assignment.harness.words import DICTIONARY_FILE, LANGUAGES, Dictionary, language, speak
+from assignment.harness.words import (
+    DICTIONARY_FILE,
+    LANGUAGES,
+    Dictionary,
+    language,
+    language_tag,
+    speak,
+)
 
 __all__ = [
     "LANGUAGES",
@@ -43,8 +50,3 @@ def speaking(other: str) -> Iterator[None]:
         yield
     finally:
         speak(before)
-
-
-def language_tag() -> str:
-    """The language as a page's `lang` says it."""
-    return {"zh": "zh-Hans"}.get(language(), language())

@@ -18,16 +18,17 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from assignment.harness.real_text import greedy, right_text
+from assignment.harness.words import plain
 from grader.authoring.sample_class import write_class
 from grader.base.errors import GraderError
 from grader.base.notes import Note, in_words
 from grader.base.places import EXAMPLES
 from grader.base.seeds import load_secret
-from grader.base.terminal import console_for_people, plain
+from grader.base.terminal import console_for_people
 from grader.grade_class import grade_class
 from grader.grades.policy_file import Policy
 from grader.grading.real_model import MAPPED_NAME
-from grader.grading.real_text import PROMPT, greedy
 from grader.intake.course import Course
 from grader.intake.prepare import prepare
 from grader.intake.submissions import find_submissions
@@ -163,7 +164,7 @@ def _in_words(parts: set[int]) -> str:
 
 def _print_texts(class_folder: Path, model: Path, sandbox: str, console: Console) -> None:
     """What two submissions make of the same prompt. The second raises no error, ever."""
-    console.rule(f'Greedy text after "{PROMPT}"')
+    console.rule(f'Greedy text after "{right_text().prompt}"')
     panels = [
         Panel(Text(plain(_text_of(class_folder / name, model, sandbox))), title=name, width=58)
         for name in SIDE_BY_SIDE
@@ -180,7 +181,7 @@ def _text_of(submission: Path, model: Path, sandbox: str) -> str:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
-    prompt = tokenizer.encode(PROMPT, add_special_tokens=False).ids
+    prompt = right_text().prompt_tokens
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         course = Course.load()

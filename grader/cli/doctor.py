@@ -17,10 +17,11 @@ from typing import Literal
 from rich.console import Console
 from rich.text import Text
 
+from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.memory import READING_MIB, limited_memory
 from grader.base.seeds import load_secret, secret_path
-from grader.base.terminal import plain, say
+from grader.base.terminal import say
 from grader.running.pool import usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, available_memory_mib
 

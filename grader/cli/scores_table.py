@@ -4,7 +4,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from grader.base.terminal import plain
+from assignment.harness.words import plain
 from grader.base.words import spoken, tr
 from grader.grades.class_scores import ClassScores
 from grader.grades.policy import Score

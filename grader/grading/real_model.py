@@ -49,12 +49,7 @@ def prepare(secret: bytes, suite_version: str) -> RealModel | None:
     if not trace.exists():
         write_atomically(trace, save(_trace(config, weights, seed)))
         trace.chmod(0o600)
-    return RealModel(weights, config, trace, _text(folder, config, weights))
-
-
-def _text(folder: Path, config: dict, weights: Path) -> real_text.PublicText | None:
-    """The public text, read lazily: the weights are needed the first time only."""
-    return real_text.prepare(folder, config, lambda: load_file(weights))
+    return RealModel(weights, config, trace, real_text.prepare(folder))
 
 
 def _trace(config: dict, weights: Path, seed: int) -> dict[str, np.ndarray]:

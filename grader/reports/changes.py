@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.base.terminal import plain, say
+from assignment.harness.words import plain
+from grader.base.terminal import say
 from grader.results.changes import (
     Change,
     mixed_class,

@@ -20,8 +20,9 @@ from rich.text import Text
 from assignment.harness import told
 from assignment.harness.diagnosis import Diagnosis
 from assignment.harness.known_bugs import known_bugs
+from assignment.harness.words import plain
 from grader.base.notes import in_words
-from grader.base.terminal import WIDE, plain, say
+from grader.base.terminal import WIDE, say
 from grader.base.words import spoken, spoken_title, tr, tr_n
 from grader.results.record import DiagnosisRecord, PartPoints, SubmissionResult, TestResult
 from grader.results.summary import Summary

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from datetime import UTC
 from pathlib import Path
 
-from grader.base.terminal import plain
+from assignment.harness.words import plain
 from grader.base.words import tr
 from grader.grades.class_scores import ClassScores
 from grader.grades.policy import Score

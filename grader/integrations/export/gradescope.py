@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from assignment.harness.words import plain
 from grader.base.errors import GraderError
-from grader.base.terminal import plain
 from grader.base.words import spoken, spoken_title, tr
 from grader.grades.policy import Score, rounded, student_view
 from grader.grades.policy_file import Policy

@@ -11,9 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
-from grader.base.terminal import plain
 from grader.base.words import tr
 from grader.grade_class import grade_class
 from grader.results.record import SubmissionResult, read_record

@@ -20,7 +20,7 @@ PACKAGE_FILES = (
     "golden/answers.json",
 )
 _TESTS = (f"test_part{part.number}_*.py" for part in PARTS)
-PACKAGE_PATTERNS = (*_TESTS, "harness/*.py", "harness/*.toml", "figures/*.svg")
+PACKAGE_PATTERNS = (*_TESTS, "harness/**/*.py", "harness/*.toml", "figures/*.svg")
 
 CONFIG = '''\
 """nbgrader's configuration of this course; every option: `nbgrader generate_config`."""

@@ -23,10 +23,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
 from grader.base.seeds import load_secret
-from grader.base.terminal import plain
 from grader.base.words import LANGUAGES, language, speak
 from grader.grades.lateness import Late
 from grader.grades.policy import score

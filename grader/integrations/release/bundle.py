@@ -17,6 +17,7 @@ from grader.integrations.release.sources import PACKAGE, homework_files
 NAME = "kv-cache-homework"
 OWN_FILES = Path(__file__).with_name("student")
 CHANGELOG = "CHANGELOG.md"
+WATCH_EXTRA = ["rich>=13.7", "watchfiles>=0.20"]
 _HEADING = re.compile(r"^## (\S+)", re.M)
 
 
@@ -65,6 +66,8 @@ dependencies = {strings(list(project.dependencies))}
 [project.optional-dependencies]
 # For `python -m {PACKAGE}.chat`: a real model on your own functions.
 chat = {strings(list(project.extras["chat"]))}
+# For `python -m {PACKAGE}.watch`, which works without.
+watch = {strings(WATCH_EXTRA)}
 # For {notebook.NAME}.
 notebook = ["jupyterlab>=4"]
 
@@ -88,5 +91,7 @@ def _require_changelog(changelog: str, version: str) -> None:
 
 def with_unix_lines(name: str, content: bytes) -> bytes:
     """A clone on Windows may have changed the line ends of texts."""
-    is_text = name.endswith((".py", ".md", ".toml", ".ipynb", ".json", ".svg", "LICENSE"))
+    is_text = name.endswith(
+        (".py", ".md", ".toml", ".ipynb", ".json", ".svg", ".css", ".js", "LICENSE")
+    )
     return content.replace(b"\r\n", b"\n") if is_text else content

@@ -7,6 +7,7 @@ from statistics import median
 
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PART_BY_NUMBER
+from assignment.harness.words import plain
 from grader.base.words import spoken, spoken_title, tr
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
@@ -139,8 +140,8 @@ class Classroom:
         part_numbers = sorted({p.part for p in tests} | set(self.policy.points))
         return render(
             "class.html.j2",
-            ("base.css", "class.css"),
-            ("theme.js", "class.js"),
+            ("class.css",),
+            ("class.js",),
             rows=rows,
             errors=[row for row in rows if row.state == "error"],
             no_grade=[row for row in rows if row.final is None and row.state != "error"],
@@ -239,8 +240,6 @@ class Classroom:
         self, rows: Sequence[Row], tests: Sequence[TestColumn], part_numbers: Sequence[int]
     ) -> str:
         """What the page's script sorts, filters and draws: rows in the order of the table."""
-        from grader.base.terminal import plain
-
         bugs = sorted({name for row in rows for name in row.bugs})
         number = {name: i for i, name in enumerate(bugs)}
         return as_json(

@@ -1,13 +1,13 @@
 """Templates to pages: each is one file with its style and script inside and needs no network."""
 
-import base64
-import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from assignment.harness.page.document import content_policy, own_files
+from assignment.harness.page.sections import points
 from grader.base.errors import GraderError
 from grader.base.words import language_tag, spoken, tr, tr_n
 from grader.reports.pages import text
@@ -33,7 +33,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "points": text.points,
+        "points": points,
         "seconds": text.seconds,
         "moment": text.moment,
     }
@@ -55,30 +55,16 @@ def _with_marks(english: str, /, **values: Any) -> Markup:
 
 
 def render(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], **values: Any) -> str:
-    """A page from a template and the files of `static/` that go into it.
-
-    The content security policy allows these very texts and nothing else: text that came through
-    the escaping by mistake could still load and run nothing.
-    """
-    style, script = _static(styles), _static(scripts)
-    policy = (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    """A page from a template, the base style and the theme's script, and these of `static/`."""
+    style = Markup(own_files("base.css") + text.static(styles))
+    script = Markup(own_files("theme.js") + text.static(scripts))  # both ours, so not escaped
     return (
         _environment()
         .get_template(template)
-        .render(style=style, script=script, content_security_policy=policy, **values)
+        .render(
+            style=style,
+            script=script,
+            content_security_policy=content_policy(style, script),
+            **values,
+        )
     )
-
-
-@cache
-def _static(names: tuple[str, ...]) -> Markup:
-    """The contents of files of `static/`."""
-    content = "\n".join((text.STATIC / name).read_text(encoding="utf-8") for name in names)
-    return Markup(content)  # ours, so not escaped
-
-
-@cache
-def _digest(content: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

@@ -1,133 +1,13 @@
-"""Numbers for the drawings; the templates turn them into SVG and the stylesheet colours them.
-
-Coordinates are those of the drawing's viewBox, y downwards.
-"""
+"""Numbers for the class page's drawings; its template turns them into SVG and the stylesheet
+colours them."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from assignment.harness.page.plots import Tick
 from grader.base.words import tr
-
-# Where an error of exactly 0 is drawn, and all that is smaller: below what float64 resolves.
-SMALLEST, LARGEST = -17, 6
-
-
-@dataclass(frozen=True)
-class Tick:
-    """A place on an axis and what stands there."""
-
-    at: float
-    label: str
-
-
-@dataclass(frozen=True)
-class Dot:
-    """The error of one step."""
-
-    x: float
-    y: float
-    is_wrong: bool
-    label: str
-
-
-@dataclass(frozen=True)
-class ErrorPlot:
-    """Error against decode step, logarithmic, with the tolerance."""
-
-    width: int
-    height: int
-    left: int
-    right: float
-    top: int
-    bottom: float
-    dots: tuple[Dot, ...]
-    line: str
-    tolerance_y: float
-    tolerance: str
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    summary: str
-
-
-def error_plot(errors: Sequence[float], tolerance: float) -> ErrorPlot:
-    """A plot of at least two steps' errors (any finite or infinite numbers, 0 included)."""
-    width, height, left, top = 440, 190, 46, 12
-    right, bottom = width - 14.0, height - 40.0
-    logs = [_log(error) for error in errors]
-    limit = _log(tolerance)
-    low = max(SMALLEST, math.floor(min(*logs, limit)) - 1)
-    high = min(LARGEST, math.ceil(max(*logs, limit)) + 1)
-
-    def x(step: int) -> float:
-        return round(left + 16 + (right - left - 32) * step / (len(errors) - 1), 1)
-
-    def y(log: float) -> float:
-        return round(bottom - (bottom - top) * (log - low) / (high - low), 1)
-
-    dots = tuple(
-        Dot(
-            x(step),
-            y(min(max(log, low), high)),
-            not error <= tolerance,
-            tr("step {n}: error {error:.2g}", n=step, error=error),
-        )
-        for step, (error, log) in enumerate(zip(errors, logs, strict=True))
-    )
-    every = max(1, math.ceil((high - low) / 5))
-    return ErrorPlot(
-        width,
-        height,
-        left,
-        right,
-        top,
-        bottom,
-        dots,
-        " ".join(f"{dot.x},{dot.y}" for dot in dots),
-        y(limit),
-        power(tolerance),
-        tuple(Tick(x(step), str(step)) for step in _steps(len(errors))),
-        tuple(Tick(y(log), power(10.0**log)) for log in range(high, low - 1, -every)),
-        _summary(errors, tolerance),
-    )
-
-
-def _log(value: float) -> float:
-    if not value > 0:  # NaN too, which no comparison keeps
-        return SMALLEST
-    return min(max(math.log10(value), SMALLEST), LARGEST) if math.isfinite(value) else LARGEST
-
-
-def _steps(count: int) -> range:
-    return range(0, count, max(1, math.ceil(count / 12)))
-
-
-def power(value: float) -> str:
-    """`10⁻⁹` for a power of ten, else `3e-05`."""
-    exponent = round(math.log10(value)) if value > 0 else 0
-    if value > 0 and math.isclose(value, 10.0**exponent, rel_tol=1e-6):
-        digits = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        return {0: "1", 1: "10"}.get(exponent, f"10{digits}")
-    return f"{value:.2g}"
-
-
-def _summary(errors: Sequence[float], tolerance: float) -> str:
-    wrong = [step for step, error in enumerate(errors) if not error <= tolerance]
-    if not wrong:
-        return tr("All {n} steps are within the tolerance.", n=len(errors))
-    first, limit = wrong[0], power(tolerance)
-    if first > 1:
-        before = tr("Steps 0 to {n} are within the tolerance {limit}; ", n=first - 1, limit=limit)
-    else:
-        before = tr("Step 0 is within the tolerance {limit}; ", limit=limit) if first else ""
-    return before + tr(
-        "step {n} is the first that is wrong, with an error of {error:.2g}; the largest error is "
-        "{worst:.2g}.",
-        n=first,
-        error=errors[first],
-        worst=max(errors),
-    )
 
 
 @dataclass(frozen=True)

@@ -1,92 +1,38 @@
 """What one student's page says. Nothing of hidden tests but title, points and state, nothing of
-others, and of the grader's machine nothing."""
+others, and of the grader's machine nothing.
+
+The sections that a run at home has too are assignment.harness.page.sections'.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from assignment.harness.known_bugs import KnownBug, known_bugs
+from assignment.harness.known_bugs import known_bugs
+from assignment.harness.page.document import document, heading, listed, section
+from assignment.harness.page.markup import Child, Element, element, marked
+from assignment.harness.page.sections import (
+    Failure,
+    Finding,
+    PartFeedback,
+    PartRow,
+    TestRow,
+    all_tests,
+    percent,
+    points,
+    points_by_part,
+    right_with_a_remark,
+    what_the_model_writes,
+    where_points_were_lost,
+)
+from assignment.harness.real_text import ModelText
 from grader.base.notes import Note, in_words
-from grader.base.words import language, spoken, spoken_title, tr
+from grader.base.words import spoken, spoken_title, tr
 from grader.grades.policy import Score, student_view
 from grader.grades.policy_file import Policy
 from grader.reports.class_table import fact
-from grader.reports.pages.pages import render
-from grader.reports.pages.plots import ErrorPlot, error_plot
-from grader.reports.pages.text import case_of, excerpt, without_paths
+from grader.reports.pages.text import case_of, excerpt, moment, without_paths
 from grader.results.record import DiagnosisRecord, SubmissionResult, TestResult
 
-N_IN_FULL = 3
 N_UNFINISHED = 5
-
-
-@dataclass(frozen=True)
-class PartRow:
-    """A part's points; bars are percent of the part's maximum."""
-
-    number: int
-    title: str
-    points: float
-    most: float
-    own_bar: float
-    trusted_bar: float
-    is_below_minimum: bool
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A test that failed on public cases: one test function, its first failing case in full."""
-
-    section: str
-    title: str
-    case: str
-    also: tuple[str, ...]
-    message: str
-    command: str
-    plot: ErrorPlot | None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A diagnosis in words."""
-
-    fact: str
-    bugs: tuple[KnownBug, ...]
-
-
-@dataclass(frozen=True)
-class PartFeedback:
-    """All that is said of a part in which points were lost."""
-
-    row: PartRow
-    findings: tuple[Finding, ...]
-    failures: tuple[Failure, ...]
-    more_failures: tuple[Failure, ...]
-    only_hidden: tuple[str, ...]
-    unfinished: str
-
-
-@dataclass(frozen=True)
-class TestRow:
-    """Tests of one title: passed and all, on public and on hidden cases."""
-
-    part: int
-    section: str
-    title: str
-    public: tuple[int, int]
-    hidden: tuple[int, int]
-    points: float
-    most: float
-    trusted: bool
-
-
-@dataclass(frozen=True)
-class ModelText:
-    """What the real model writes; `own` is split where it leaves the expected text."""
-
-    shared: str
-    own: str
-    expected: str
-    is_right: bool
 
 
 def student_page(record: SubmissionResult, score: Score, policy: Policy) -> str:
@@ -94,26 +40,132 @@ def student_page(record: SubmissionResult, score: Score, policy: Policy) -> str:
     has_grade = score.final is not None and record.state != "error"
     seen = [view for test in record.tests if (view := student_view(test, policy)) is not None]
     rows = part_rows(record, score) if has_grade else ()
-    return render(
-        "student.html.j2",
-        ("base.css", "student.css"),
-        ("theme.js",),
-        student=score.student,
-        state=record.state,
-        reason=excerpt(record.reason) if record.state in ("missing", "partial") else "",
-        has_grade=has_grade,
-        score=score,
-        graded_at=record.graded_at,
-        suite_version=record.suite_version,
-        rows=rows,
-        feedback=_feedback(record, seen, rows) if record.state != "missing" else (),
-        kept=_kept(seen, score) if has_grade else (),
-        remarks=_remarks(seen) if has_grade else (),
-        tests=_test_rows(seen, score) if has_grade else (),
-        shows_hidden=policy.visibility.hidden != "nothing",
-        text=model_text(record) if has_grade else None,
-        notes=[_told(note) for note in record.notes],
-        language=language(),
+    feedback = _feedback(record, seen, rows) if record.state != "missing" else ()
+    kept = _kept(seen, score) if has_grade else ()
+    remarks = _remarks(seen) if has_grade else ()
+    tests = _test_rows(seen, score) if has_grade else ()
+    text = model_text(record) if has_grade else None
+    notes = [_told(note) for note in record.notes]
+    all_passed = has_grade and record.state == "graded" and not feedback
+    shows_hidden = policy.visibility.hidden != "nothing"
+    return document(
+        tr("{student}: attention and KV-cache decode", student=score.student),
+        heading(
+            tr("Attention and KV-cache decode · homework feedback"), element("bdi", score.student)
+        ),
+        _verdict(record, score) if has_grade else _no_grade(record),
+        points_by_part(rows, with_legend=bool(kept)) if rows else None,
+        element("p", tr("Every test passed."), class_="after") if all_passed else None,
+        where_points_were_lost(feedback) if feedback else None,
+        right_with_a_remark(remarks) if remarks else None,
+        what_the_model_writes(text) if text else None,
+        _with_trusted_parts(kept) if kept else None,
+        section("notes", tr("About your files"), listed(notes)) if notes else None,
+        all_tests(tests, _caption(shows_hidden), shows_hidden) if tests else None,
+        element("footer", _footer(record)),
+    )
+
+
+# ------------------------------------------------------------------- what only a graded page has
+
+
+def tr_marked(english: str, /, **values: object) -> list[str | Element]:
+    return marked(spoken(english), **values)
+
+
+def _callout(*words: Child) -> Element:
+    return element("div", element("p", *words), class_="callout", role="note")
+
+
+def _no_grade(record: SubmissionResult) -> Element:
+    if record.state == "error":
+        return _callout(
+            tr_marked(
+                "<strong>This submission has no grade yet.</strong> The grader failed on it. That "
+                "is not your fault and not a zero: it will be graded again."
+            )
+        )
+    return _callout(
+        tr_marked(
+            "<strong>This submission has no grade yet.</strong> Your instructor knows, and a new "
+            "page will follow."
+        )
+    )
+
+
+def _verdict(record: SubmissionResult, score: Score) -> list[Child]:
+    """The score, how it came about, and what went wrong on the way to it."""
+    figure = element("span", points(score.final), class_="figure")
+    most = element("span", tr("of {most} points", most=points(score.max_points)), class_="of")
+    notes = [tr("{sentence}.", sentence=note[:1].upper() + note[1:]) for note in score.notes]
+    found: list[Child] = [
+        element("p", figure, " ", most, class_="score"),
+        _steps(score) if score.penalty or score.minimum_loss else None,
+        listed(notes, class_="remarks") if notes else None,
+    ]
+    if record.state == "missing":
+        nothing = element("strong", tr("Nothing was found that could be graded."))
+        reason = excerpt(record.reason)
+        found.append(_callout(nothing, [tr(" "), reason] if reason else None))
+    elif record.state == "partial":
+        found.append(
+            _callout(
+                tr_marked(
+                    "<strong>Some tests ran out of time.</strong> They count as not passed; the "
+                    "others were graded."
+                )
+            )
+        )
+    return found
+
+
+def _steps(score: Score) -> Element:
+    """From the points of the tests to the score."""
+    steps: list[tuple[str, Child]] = [(tr("Points of the tests"), points(score.raw))]
+    if score.minimum_loss:
+        steps.append((tr("Below the minimum of a part"), f"−{points(score.minimum_loss)}"))
+    if score.penalty:
+        steps.append((tr("Late"), f"−{points(score.penalty)}"))
+    steps.append((tr("Score"), element("strong", points(score.final))))
+    pairs = [[element("dt", name), element("dd", value)] for name, value in steps]
+    return element("dl", pairs, class_="steps")
+
+
+def _with_trusted_parts(kept: Sequence[TestRow]) -> Element:
+    words = tr(
+        "These tests failed with your own code and pass when all parts but the one under test are "
+        "replaced by trusted versions. An early mistake should not cost the points of later work, "
+        "so they count in full."
+    )
+    items: list[Child] = [
+        [f"{test.section} {test.title} ", element("span", _in_points(test.points), class_="muted")]
+        for test in kept
+    ]
+    title = tr("Points given with trusted parts")
+    return section("kept", title, element("p", words), listed(items))
+
+
+def _in_points(value: float) -> str:
+    return tr("(1 point)") if value == 1 else tr("({n} points)", n=points(value))
+
+
+def _caption(shows_hidden: bool) -> str:
+    if shows_hidden:
+        return tr(
+            "Tests passed on public cases and on hidden ones, which are of the same kind with other"
+            " numbers."
+        )
+    return tr(
+        "Tests passed on public cases. Points of hidden cases are in the sums above and not in this"
+        " list."
+    )
+
+
+def _footer(record: SubmissionResult) -> str:
+    return tr(
+        "Graded {moment}, test suite {version}. This page is complete in itself and loads nothing.",
+        moment=moment(record.graded_at),
+        version=record.suite_version,
     )
 
 
@@ -121,6 +173,9 @@ def _told(note: Note) -> str:
     if note.kind == "same_id":  # the other submission is not named
         return tr("another submission has the same id")
     return without_paths(in_words(note))
+
+
+# ------------------------------------------------------------------------------- from the record
 
 
 def part_rows(record: SubmissionResult, score: Score) -> tuple[PartRow, ...]:
@@ -132,8 +187,8 @@ def part_rows(record: SubmissionResult, score: Score) -> tuple[PartRow, ...]:
             for test in record.tests
             if test.part == part.part and test.with_trusted_parts
         )
-        whole = 100 * min(part.points / part.max_points, 1) if part.max_points else 0.0
-        trusted = min(100 * given / part.tests_max, whole) if part.tests_max else 0.0
+        whole = percent(part.points, part.max_points)
+        trusted = min(percent(given, part.tests_max), whole)
         rows.append(
             PartRow(
                 part.part,
@@ -141,7 +196,7 @@ def part_rows(record: SubmissionResult, score: Score) -> tuple[PartRow, ...]:
                 part.points,
                 part.max_points,
                 round(whole - trusted, 2),
-                round(trusted, 2),
+                trusted,
                 part.part in score.below_minimum,
             )
         )
@@ -150,34 +205,20 @@ def part_rows(record: SubmissionResult, score: Score) -> tuple[PartRow, ...]:
 
 def _feedback(
     record: SubmissionResult, seen: Sequence[TestResult], rows: Iterable[PartRow]
-) -> tuple[PartFeedback, ...]:
+) -> list[PartFeedback]:
     told = []
     for row in rows:
         tests = [test for test in seen if test.part == row.number]
-        findings = tuple(_finding(found) for found in record.diagnoses if found.part == row.number)
-        failures = _failures(tests)
         told.append(
             PartFeedback(
                 row,
-                findings,
-                *_in_full_first(failures),
+                tuple(_finding(found) for found in record.diagnoses if found.part == row.number),
+                _failures(tests),
                 _only_hidden(tests),
                 _unfinished(tests),
             )
         )
-    return tuple(
-        part
-        for part in told
-        if part.findings or part.failures or part.only_hidden or part.unfinished
-    )
-
-
-def _in_full_first(
-    failures: Sequence[Failure],
-) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
-    """The failures to read first, the plotted one among them, and the others."""
-    first = sorted(failures, key=lambda failure: failure.plot is None)[:N_IN_FULL]
-    return tuple(first), tuple(failure for failure in failures if failure not in first)
+    return [part for part in told if part]
 
 
 def _finding(found: DiagnosisRecord) -> Finding:
@@ -188,13 +229,15 @@ def _finding(found: DiagnosisRecord) -> Finding:
 
 
 def _failures(tests: Iterable[TestResult]) -> tuple[Failure, ...]:
-    """One for each public test function, so that one fault is not told in every case."""
+    """One for each public test function, so that one fault is not told in every case; the one with
+    a plot comes first."""
     by_function: dict[tuple[str, str], list[TestResult]] = {}
     for test in tests:
         if test.visibility == "public" and test.state in ("failed", "out_of_time"):
             by_function.setdefault((test.file, test.function), []).append(test)
     plotted = max((failed[0] for failed in by_function.values()), key=_tells, default=None)
-    return tuple(_failure(failed, failed[0] is plotted) for failed in by_function.values())
+    found = [_failure(failed, failed[0] is plotted) for failed in by_function.values()]
+    return tuple(sorted(found, key=lambda failure: not failure.has_plot))
 
 
 def _tells(test: TestResult) -> tuple[bool, int]:
@@ -204,24 +247,19 @@ def _tells(test: TestResult) -> tuple[bool, int]:
 
 
 def _failure(failed: Sequence[TestResult], is_plotted: bool) -> Failure:
+    """One plot a part: the others would show the same."""
     first = failed[0]
     others = [test.case for test in failed[1:]]
     return Failure(
         first.section,
         spoken_title(first.title, first.variant),
-        case_of(first),
-        tuple(filter(None, others)),
         excerpt(first.message),
         f"pytest assignment/{first.file}::{first.function}",
-        _plot(first) if is_plotted else None,
+        case=case_of(first),
+        also=tuple(filter(None, others)),
+        errors=tuple(first.error_by_step) if is_plotted else (),
+        tolerance=first.tolerance or 0.0,
     )
-
-
-def _plot(test: TestResult) -> ErrorPlot | None:
-    """One plot a part: the others would show the same."""
-    if len(test.error_by_step) < 2 or not test.tolerance or test.tolerance <= 0:
-        return None
-    return error_plot(test.error_by_step, test.tolerance)
 
 
 def _only_hidden(tests: Sequence[TestResult]) -> tuple[str, ...]:
@@ -280,14 +318,14 @@ def _test_rows(seen: Iterable[TestResult], score: Score) -> tuple[TestRow, ...]:
         groups.setdefault((test.part, test.section, title), []).append(test)
     return tuple(
         TestRow(
-            *key,
+            section,
+            title,
             _passed(tests, "public"),
             _passed(tests, "hidden"),
-            round(sum(test.points for test in tests) * scale.get(key[0], 1.0), 6),
-            round(sum(test.max_points for test in tests) * scale.get(key[0], 1.0), 6),
-            any(test.with_trusted_parts for test in tests),
+            round(sum(test.points for test in tests) * scale.get(part, 1.0), 6),
+            round(sum(test.max_points for test in tests) * scale.get(part, 1.0), 6),
         )
-        for key, tests in sorted(groups.items(), key=lambda group: group[0][0])
+        for (part, section, title), tests in sorted(groups.items(), key=lambda group: group[0][0])
     )
 
 
@@ -300,24 +338,10 @@ def model_text(record: SubmissionResult) -> ModelText | None:
     """The real model's text with the student's decode beside the right one."""
     if not record.expected_text:
         return None
-    own, expected = record.generated_text, record.expected_text
-    if not own:
-        passed = any(
-            test.is_of_real_model and test.state == "passed" and not test.with_trusted_parts
-            for test in record.tests
-        )
-        return ModelText("", expected if passed else "", expected, is_right=passed)
-    n_shared = _shared(own, expected)
-    return ModelText(own[:n_shared], own[n_shared:], expected[n_shared:], own == expected)
-
-
-def _shared(one: str, other: str) -> int:
-    """How many characters agree, whole words only."""
-    count = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        count += 1
-    if one == other:
-        return count
-    return one.rfind(" ", 0, count + 1) + 1 if " " in one[: count + 1] else 0
+    if record.generated_text:
+        return ModelText.of(record.generated_text, record.expected_text)
+    passed = any(
+        test.is_of_real_model and test.state == "passed" and not test.with_trusted_parts
+        for test in record.tests
+    )
+    return ModelText("", "", record.expected_text, is_right=passed)

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from grader.base.terminal import plain
+from assignment.harness.words import plain
 from grader.base.words import language, spoken, tr
 from grader.results.record import TestResult
 
@@ -44,11 +44,6 @@ def excerpt(text: str) -> str:
     return short + ("\n…" if len(lines) > MAX_LINES else "")
 
 
-def points(value: float | None) -> str:
-    """`12`, `2.5`, `0.33`; a dash where there is no grade."""
-    return "–" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
-
-
 def case_of(test: TestResult) -> str:
     """`float32` of `test_rope[public-float32]`, unless the title says it already."""
     return "" if test.case == test.variant else test.case
@@ -75,9 +70,15 @@ def moment(value: datetime) -> str:
 
 
 @cache
+def static(names: tuple[str, ...]) -> str:
+    """The contents of files of `static/`."""
+    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+
+
+@cache
 def said_by_script(name: str) -> tuple[str, ...]:
     """The texts that a script of `static/` gives to its function `say`."""
-    return tuple(dict.fromkeys(_SAID.findall((STATIC / name).read_text(encoding="utf-8"))))
+    return tuple(dict.fromkeys(_SAID.findall(static((name,)))))
 
 
 def words_of_script(name: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from grader.reports.similar.fingerprints import GRAM
 from grader.reports.similar.passages import shared_pieces
 from grader.reports.similar.ranking import Pair
 
-STYLES, SCRIPTS = ("base.css", "similar.css"), ("theme.js",)
+STYLES, SCRIPTS = ("similar.css",), ()
 # Tells a folder of ours, whose old pages may be removed, from any other.
 MARKER = ".grader-similar"
 

@@ -1,0 +1,1 @@
+"""`python -m assignment.watch`: on each save, the tests of the parts that it touches."""
