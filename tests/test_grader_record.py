@@ -4,6 +4,7 @@ import json
 import math
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from rich.console import Console
 from assignment.harness.words import plain
 from grader.base.notes import in_words, note
 from grader.reports.class_table import class_table, print_result
+from grader.results.changes import other_limits
 from grader.results.record import (
     MAX_MESSAGE,
     ImportFailure,
@@ -246,3 +248,12 @@ def test_class_table_shows_points_and_first_problem_and_no_zero_for_an_error():
     assert summarise(a_result("cyd", tests=[stub])).problem == "4.1 KVCache is not …"
     assert "the worker hung" in bob
     assert "0" not in bob
+
+
+def test_a_record_from_before_a_limit_was_known_is_not_of_other_limits():
+    old, new = {"call_seconds": 5.0}, {"call_seconds": 5.0, "idle_seconds": 10.0}
+    scores = {"ana": SimpleNamespace(limits=old), "bob": SimpleNamespace(limits=new)}
+    assert other_limits(Path("results"), scores=scores) == ""
+    assert other_limits(Path("results"), limits=old, scores=scores) == ""
+    told = other_limits(Path("results"), limits={**new, "call_seconds": 2.0}, scores=scores)
+    assert "call_seconds 5 in place of 2" in told and "ana, bob" in told

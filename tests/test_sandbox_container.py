@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sandbox_support import RUNNER, sandbox_of, start, write_submission
 
 from grader.sandbox import Limits, SandboxUnavailable, container
 from grader.sandbox.container import Docker, Podman, root_entries
+from grader.sandbox.files import CONFINE
 from grader.sandbox.interpreter import interpreter_view
 
 # Plays the part of an engine: `info` is answered as told, everything else is written down.
@@ -113,6 +115,18 @@ def test_a_file_that_only_its_owner_reads_cannot_be_mapped(tmp_path):
     closed.touch(mode=0o600)
     with pytest.raises(SandboxUnavailable, match=r"cannot read .*weights; run: chmod o\+r"):
         sandbox.launch(tmp_path, Limits(), 0, {}, {"model": closed})
+
+
+def test_a_containers_process_is_watched_only_where_it_is_one_of_this_machine(tmp_path):
+    """An engine in a machine of its own tells numbers that are others' here."""
+    program = tmp_path / "podman"
+    kind = Podman(str(program), interpreter_view(), tmp_path / "profile.json")
+    waiting = "import sys; sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", waiting, CONFINE], stdin=subprocess.PIPE) as ours:
+        for told, found in ((ours.pid, ours.pid), (os.getpid(), None), ("", None), (0, None)):
+            program.write_text(f"#!/bin/sh\necho {told}\n")
+            program.chmod(0o755)
+            assert kind._first_pid("some-name") == found
 
 
 def test_dockers_image_holds_folders_and_links_only(monkeypatch):

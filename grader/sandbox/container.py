@@ -149,8 +149,8 @@ class Container:
     def _first_pid(self, name: str) -> int | None:
         """Of a container, where its engine runs on this machine and not in one of its own."""
         asked = [self._program, *self.engine.options, "container", "inspect"]
-        pid = _ask([*asked, "--format", "{{.State.Pid}}", name]).stdout.decode().strip()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(SandboxUnavailable, OSError):
+            pid = _ask([*asked, "--format", "{{.State.Pid}}", name]).stdout.decode().strip()
             if pid.isdigit() and CONFINE in Path(f"/proc/{pid}/cmdline").read_text():
                 return int(pid)
         return None
