@@ -1,8 +1,8 @@
 """Errors are not carried forward: trusted parts in place of the student's, and what may be told."""
 
-import ast
 import io
 import shutil
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -10,21 +10,19 @@ import pytest
 from rich.console import Console
 from sandbox_support import SLOT
 
-import grader.grading.submission
 from assignment.harness.models import random_model
 from assignment.harness.parts import PART_BY_NUMBER, STUDENT_MODULES
 from grader.authoring.sample_class import KEPT
 from grader.grade_class import grade_class
-from grader.grading import second_run
-from grader.grading.second_run import NO_HELP, ids_to_repeat, trusted_parts
-from grader.grading.suite import Suite
+from grader.grading.charges import RIGHT, WRONG
+from grader.grading.exchange import PART_OF, Exchange, trusted_parts
 from grader.reports.class_table import print_result
-from grader.results.record import ImportFailure, TestResult, read_record
+from grader.results.record import read_record
 from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
-from grader.sandbox.plain import NoSandbox
 from grader.sandbox.remote import RemoteStudent
 
 SOLUTION = Path(__file__).parents[1] / "solution"
+CASES = tomllib.loads(Path(__file__).with_name("wrong_trust.toml").read_text(encoding="utf-8"))
 
 # For a kv_cache.py that tells the trusted attention.py to whoever listens, once it can see it.
 LEAK = """
@@ -98,6 +96,17 @@ def leaking(folder: Path, how: str) -> Path:
     return handed_in(folder, rope=wrong_rope(), kv_cache=kv_cache)
 
 
+def wrong_case(folder: Path, case: dict) -> Path:
+    """A case of wrong_trust.toml as it is handed in."""
+    if not case.get("alone"):
+        changes = {file.removesuffix(".py"): text for file, text in case["files"].items()}
+        return handed_in(folder, **{m: text_of(m) + text for m, text in changes.items()})
+    folder.mkdir(parents=True)
+    for file, text in case["files"].items():
+        (folder / file).write_text(text, encoding="utf-8")
+    return folder
+
+
 def unscaled_notebook(path: Path) -> Path:
     text = (KEPT / "notebook.ipynb").read_text(encoding="utf-8")
     old = "np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])"
@@ -126,6 +135,7 @@ def results(graded_class, tmp_path_factory) -> Path:
         leaking(made / "silent", SILENT),
         leaking(made / "by-array", BY_ARRAY_AND_PRINT),
         leaking(made / "by-exception", BY_EXCEPTION),
+        *(wrong_case(made / name, case) for name, case in CASES.items()),
     ]
     secret = graded_class.secret
     grade_class(submissions, out, secret_file=secret, real_model=False, quiet=True)
@@ -152,7 +162,7 @@ def test_a_mistake_in_part_1_costs_part_1_only(results, name):
     assert lost_parts(result) == {1}
     trusted = [test for test in result.tests if test.with_trusted_parts]
     assert {test.part for test in trusted} >= {2, 4, 5}
-    assert all(test.message == second_run.RIGHT and test.own_message for test in trusted)
+    assert all(test.message == RIGHT and test.own_message for test in trusted)
 
 
 def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
@@ -161,27 +171,69 @@ def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
     assert not any(test.with_trusted_parts for test in result.tests if test.part != 4)
 
 
-def test_a_single_wrong_part_is_not_run_again(results):
+def test_a_recompute_is_told_once_and_gets_no_decodes(results):
     result = result_of(results, "bug-recompute")
     assert lost_parts(result) == {4, 5}  # part 5 passes, and its decodes hang on part 4's cache
-    assert {test.part for test in result.tests if test.state == "failed"} == {4}
-    assert not any(
-        test.with_trusted_parts or second_run.WRONG in test.message for test in result.tests
-    )
+    assert not any(test.with_trusted_parts for test in result.tests)
+    decodes = [t for t in result.tests if t.function == "test_decode_of_a_grouped_model"]
+    assert {(test.state, test.points) for test in decodes} == {("waiting", 0)}
+
+
+def test_a_wrong_decode_gets_no_more_than_a_recompute(results):
+    """It keeps part 5, and part 4 pays for what hangs on a cache that is used."""
+    wrong, recompute = (result_of(results, n) for n in ("bug-position-zero", "bug-recompute"))
+    assert lost_parts(wrong) == {4}
+    assert wrong.total <= recompute.total
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_bug_costs_where_it_is_and_only_there(results, name):
+    result = result_of(results, name)
+    if "earns" in CASES[name]:
+        assert result.total == CASES[name]["earns"]
+        return
+    lost: dict[int, float] = {}
+    for test in result.tests:
+        lost[test.part] = lost.get(test.part, 0.0) + test.max_points - test.points
+    assert [part for part, points in lost.items() if points] == CASES[name]["loses"]
+    assert all(lost[part] >= (0.5 if part != 11 else 0.25) for part in CASES[name]["loses"])
+
+
+def test_a_wrong_exercise_wins_nothing(results):
+    one, both = ("attention-raises-above-8-keys", "lose-a-quarter-win-36")
+    assert result_of(results, both).total == result_of(results, one).total - 0.25
+
+
+def test_a_point_by_trust_has_a_charge_and_the_report_says_for_what(results):
+    for name in CASES:
+        result = result_of(results, name)
+        tests = {test.id: test for test in result.tests}
+        charges = [test for test in result.tests if test.charge]
+        for part in {part for test in result.tests for part in test.trusted_parts}:
+            of_part = [test.charge for test in charges if test.part == part]
+            left = sum(test.points for test in result.tests if test.part == part)
+            assert sum(charge.points for charge in of_part) >= 0.5 or left == 0
+            assert all(part in tests[charge.test].trusted_parts for charge in of_part)
+    result = result_of(results, "rope-wrong-for-one-position")
+    (charge,) = (test.charge for test in result.tests if test.charge)
+    console = Console(width=200, record=True, file=io.StringIO())
+    print_result(result, console)
+    assert charge.in_words() in console.export_text()
+    assert charge.title in charge.in_words()
 
 
 def test_show_marks_points_earned_with_trusted_parts(results):
     console = Console(width=120, record=True, file=io.StringIO())
     print_result(result_of(results, "bug-scale-missing"), console)
     text = console.export_text()
-    assert text.count(second_run.RIGHT) == text.count("with the student's own: ") > 10
+    assert text.count(RIGHT) == text.count("with the student's own: ") > 10
 
 
 @pytest.mark.parametrize("name", ["by-array", "by-exception"])
 def test_a_trusted_run_tells_nothing_in_the_submissions_words(results, name):
     result = result_of(results, name)
     text = result.model_dump_json()
-    source = trusted_parts(4).sources["attention"]
+    source = text_of("attention")
     assert "LEAKED" not in text
     assert ":77" not in text
     assert not [line for line in source.splitlines() if line.strip() in text and len(line) > 30]
@@ -191,7 +243,7 @@ def test_a_trusted_run_tells_nothing_in_the_submissions_words(results, name):
 def test_numbers_of_a_trusted_run_are_not_told(results):
     """Arrays that encode a text give the same record as arrays that do not."""
     silent, loud = (result_of(results, name).tests for name in ("silent", "by-array"))
-    assert any(second_run.WRONG in test.message for test in loud)
+    assert any(WRONG in test.message for test in loud)
     for one, other in zip(silent, loud, strict=True):
         assert one.model_copy(update={"seconds": 0}) == other.model_copy(update={"seconds": 0})
 
@@ -199,12 +251,17 @@ def test_numbers_of_a_trusted_run_are_not_told(results):
 def test_an_exception_of_a_trusted_run_is_not_told(results):
     """They are the submission's choice: some bits a test, and the source in thirty runs."""
     silent, loud = (result_of(results, name).tests for name in ("silent", "by-exception"))
-    again = [test.message.rpartition("\n")[2] for test in loud if second_run.WRONG in test.message]
-    assert set(again) == {second_run.WRONG}
+    again = [test.message.rpartition("\n")[2] for test in loud if WRONG in test.message]
+    assert set(again) == {WRONG}
     assert [test.points for test in silent] == [test.points for test in loud]
 
 
 # --- one worker ----------------------------------------------------------------------------------
+
+
+def all_but(part: int) -> Exchange:
+    others = frozenset(PART_BY_NUMBER) - {part}
+    return Exchange(part, others, frozenset(f for f, of in PART_OF.items() if of != part))
 
 
 def with_trusted(folder: Path, part: int, **changes: str) -> RemoteStudent:
@@ -212,7 +269,7 @@ def with_trusted(folder: Path, part: int, **changes: str) -> RemoteStudent:
     given = {name: text_of(name) for name in ("__init__", "transformer")}
     handed_in(folder / "assignment", **given, **changes)
     return RemoteStudent(
-        require_sandbox(), folder, Limits(), slot=SLOT, trusted=trusted_parts(part)
+        require_sandbox(), folder, Limits(), slot=SLOT, trusted=trusted_parts(all_but(part))
     )
 
 
@@ -300,132 +357,3 @@ def test_functions_of_numpy_stay_what_they_are(tmp_path):
     with with_trusted(tmp_path / "s", 5, attention=attention, gqa=gqa) as student:
         assert student.mean_pool_kv_heads(np.ones((2, 2)), 2, 1).dtype == np.float64
         assert student.causal_mask(1, 3).all()
-
-
-@pytest.mark.parametrize("part", PART_BY_NUMBER)
-def test_the_answer_to_a_part_is_not_in_its_worker(part):
-    own = PART_BY_NUMBER[part].functions
-    for source in trusted_parts(part).sources.values():
-        body = ast.parse(source).body
-        defined = {n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-        assert not defined & set(own)
-    helping = [p for p in PART_BY_NUMBER.values() if p.module not in NO_HELP.get(part, ())]
-    others = {f for p in helping for f in p.functions} - set(own)
-    text = "\n".join(trusted_parts(part).sources.values())
-    assert all(f"def {name}(" in text or f"class {name}:" in text for name in others)
-
-
-# --- which tests, and what of them is told -------------------------------------------------------
-
-
-def a_test(part: int, state: str = "passed", name: str = "test_it", **more):
-    function, _, parameters = name.partition("[")
-    case_set, _, case = parameters.removesuffix("]").partition("-")
-    return TestResult(
-        id=f"test_part{part}.py::{name}",
-        file=f"test_part{part}.py",
-        function=function,
-        case_set=case_set or None,
-        case=case,
-        part=part,
-        section=f"{part}.1",
-        title="it",
-        visibility="hidden",
-        points=2.0 if state == "passed" else 0.0,
-        max_points=2.0,
-        state=state,
-        message="" if state == "passed" else "wrong",
-        **more,
-    )
-
-
-def no_python(file: str) -> ImportFailure:
-    module = file.removesuffix(".py")
-    return ImportFailure(kind="not_python", module=module, file=file, line=3, problem="it is")
-
-
-def passing(*states: str):
-    return [a_test(part, state) for part, state in enumerate(states, start=1)]
-
-
-@pytest.mark.parametrize(
-    ("tests", "part", "repeated"),
-    [
-        (passing("passed", "passed"), 2, False),
-        (passing("passed", "failed"), 2, False),
-        (passing("failed", "passed"), 2, False),
-        (passing("failed", "failed"), 2, True),
-        (passing("not_started", "failed"), 2, True),
-        (passing("failed", "waiting"), 2, True),
-        (passing("failed", "not_started"), 2, False),
-        (
-            [a_test(1, "failed"), a_test(5, "failed", import_failure=no_python("gqa.py"))],
-            5,
-            False,
-        ),
-        (
-            [a_test(1, "failed"), a_test(4, "failed", import_failure=no_python("gqa.py"))],
-            4,
-            True,
-        ),
-    ],
-)
-def test_a_part_runs_again_where_that_can_help(tests, part, repeated):
-    assert bool(ids_to_repeat(tests, part)) == repeated
-
-
-def test_a_test_runs_again_together_with_its_twin():
-    tests = [
-        a_test(1, "failed"),
-        a_test(4, "failed", "test_a[public-x]"),
-        a_test(4, "passed", "test_a[hidden-x]"),
-        a_test(4, "passed", "test_b"),
-    ]
-    assert ids_to_repeat(tests, 4) == {
-        "test_part4.py::test_a[public-x]",
-        "test_part4.py::test_a[hidden-x]",
-    }
-
-
-def test_later_parts_come_first_and_the_time_is_shared():
-    calls = []
-
-    def run_again(part, wanted, seconds):
-        calls.append((part, seconds))
-        return [a_test(part)], 4.0
-
-    tests = passing("failed", "failed", "failed", "failed")
-    again = second_run.with_trusted_parts(tests, run_again, 7.0)
-    # Part 2 gets no time, part 1 neither; with time enough part 1 would be the only one wrong.
-    assert calls == [(4, 7.0), (3, 3.0)]
-    assert [test.points for test in again] == [0.0, 0.0, 2.0, 2.0]
-    calls.clear()
-    again = second_run.with_trusted_parts(tests, run_again, 99.0)
-    assert [part for part, _ in calls] == [4, 3, 2]
-
-
-def test_the_first_runs_message_stays():
-    tests = passing("failed", "failed")
-    again = second_run.with_trusted_parts(
-        tests, lambda part, wanted, seconds: ([a_test(part)], 0.0), 9.0
-    )
-    assert again[1].own_message == "wrong"
-    assert again[1].with_trusted_parts
-    assert again[0] == tests[0]
-
-
-def test_the_twin_rule_holds_within_a_trusted_run(monkeypatch, tmp_path):
-    """What passed in another run does not confirm a public case."""
-
-    def ran(session):
-        session.results = [
-            a_test(4, "passed", "test_a[public]"),
-            a_test(4, "failed", "test_a[hidden]"),
-        ]
-
-    monkeypatch.setattr(grader.grading.submission, "run_to_end", ran)
-    suite = Suite(hidden_cases=tmp_path, real_model=None, hash="")
-    again, _ = grader.grading.submission._run_again(
-        suite, NoSandbox(), tmp_path, Limits(), 0, 4, set(), seconds=9.0
-    )
-    assert [test.state for test in again] == ["failed", "failed"]

@@ -82,7 +82,7 @@ class _Choice:
         tests = {test.id: test for test in self.tests}
         for part, left in self.charges.items():
             shown_by = min(_with(part, self.tests), key=_tells_best)
-            for test in sorted(self.tests, key=lambda t: (t.visibility == "hidden", -t.points)):
+            for test in sorted(self.tests, key=_tells_best):
                 taken = min(left, test.points) if test.part == part else 0.0
                 if taken:
                     left = round(left - taken, _DIGITS)
@@ -126,7 +126,7 @@ def _with(part: int, tests: Sequence[TestResult]) -> list[TestResult]:
 
 
 def _tells_best(test: TestResult) -> tuple[bool, float, str]:
-    """Of the tests that show a part wrong, one that the student can see, and one of weight."""
+    """First what the student can see, and of that what weighs most."""
     return test.visibility == "hidden", -test.points, test.id
 
 

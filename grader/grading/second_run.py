@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from assignment.harness.parts import PART_BY_NUMBER
 from grader.results.record import TestResult
 
-from .exchange import Exchange, Parts, exchangeable, exchangeable_parts, file_of
+from .exchange import Exchange, Parts, exchangeable_parts, file_of
 
 # Calls that hang or die before a trusted run gives up: the first run has waited for them already.
 MAX_STRIKES = 2
@@ -82,7 +82,7 @@ def _is_lost(test: TestResult) -> bool:
 def _wrong_for_sure(results: Sequence[TestResult]) -> Parts:
     """Parts of which a test fails that reaches no other part."""
     failing = (test for test in results if test.state != "passed")
-    return frozenset(test.part for test in failing if not exchangeable(test))
+    return frozenset(test.part for test in failing if not exchangeable_parts(test))
 
 
 class _Search:

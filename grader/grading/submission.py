@@ -63,7 +63,7 @@ def run_suite(
         }
         helped = second_run.repeated(
             session.results,
-            _waiting(session.results, gradings),
+            waiting(session.results, gradings),
             partial(_run_again, suite, sandbox, prepared, limits, slot),
             limits.total_seconds - seconds_used,
         )
@@ -79,7 +79,7 @@ def run_suite(
         )
 
 
-def _waiting(results: list[TestResult], gradings: Gradings) -> dict[str, int]:
+def waiting(results: list[TestResult], gradings: Gradings) -> dict[str, int]:
     """Tests that passed and hang on a failing test of another part, with that part."""
     lacking = held(with_twin_rule(results), gradings)
     passed = (test for test in results if test.state == "passed" and test.id in lacking)
