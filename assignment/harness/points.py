@@ -21,6 +21,7 @@ class Grading:
         variant: the parameters of a test that runs several times, as in "float32".
         needs: names of tests that must all be right, in every variant, for this one to pay.
         beside: names of tests of which one must be right, in any variant, for this one to pay.
+        once: the points are for public and hidden cases together, and a hidden one has none.
     """
 
     section: str
@@ -29,6 +30,7 @@ class Grading:
     variant: str = ""
     needs: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    once: bool = False
 
     @property
     def part(self) -> int:
@@ -50,8 +52,8 @@ def graded(
             only where all of them are right.
         beside: tests that compare with an oracle, where this one compares a submission with itself:
             it pays only where at least one of them is right.
-        once: the points are for the public and the hidden cases together. The hidden ones have none
-            of their own; as everywhere, public ones pay only where they are right.
+        once: the points are for public and hidden cases together: hidden ones have none, and as
+            everywhere public ones pay only where they are right.
     """
     others = {"needs": _as_tuple(needs), "beside": _as_tuple(beside)}
     return pytest.mark.graded(section, points, once=once, **others)
@@ -63,12 +65,11 @@ def grading_of(item: pytest.Item) -> Grading | None:
     if mark is None:
         return None
     section, points = mark.args
-    marked = dict(mark.kwargs)
-    if marked.pop("once") and _case_set(item) == "hidden":
+    if mark.kwargs["once"] and _case_set(item) == "hidden":
         points = 0
     docstring = getattr(getattr(item, "obj", None), "__doc__", None) or item.name
     title = docstring.strip().splitlines()[0].rstrip(".")
-    return Grading(section, points, title, _variant(item), **marked)
+    return Grading(section, points, title, _variant(item), **mark.kwargs)
 
 
 def _as_tuple(names: Names) -> tuple[str, ...]:
