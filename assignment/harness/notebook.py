@@ -137,7 +137,8 @@ def variants(test: Callable) -> dict[str, dict[str, Any]]:
     for mark in reversed(marks):
         names = mark.args[0]
         names = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
-        rows = [row if len(names) > 1 else (row,) for row in mark.args[1]]
+        # A row may be a pytest.param, with marks of its own.
+        rows = [getattr(row, "values", row if len(names) > 1 else (row,)) for row in mark.args[1]]
         choices.append(
             [("-".join(map(str, row)), dict(zip(names, row, strict=True))) for row in rows]
         )

@@ -23,6 +23,7 @@ class Grading:
         beside: names of tests of which one must be right, in any variant, for this one to pay.
         own_values: it asks for no oracle and compares with values that it knows itself, drawn anew
             in grading: as good a proof as an oracle.
+        once: the points are for public and hidden cases together, and a hidden one has none.
     """
 
     section: str
@@ -32,6 +33,7 @@ class Grading:
     needs: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     own_values: bool = False
+    once: bool = False
 
     @property
     def part(self) -> int:
@@ -63,8 +65,8 @@ def graded(
         beside: tests that compare with an oracle, where this one compares a submission with itself:
             it pays only where at least one of them is right.
         own_values: it compares with values that it knows without an oracle.
-        once: the points are for the public and the hidden cases together. The hidden ones have none
-            of their own; as everywhere, public ones pay only where they are right.
+        once: the points are for public and hidden cases together: hidden ones have none, and as
+            everywhere public ones pay only where they are right.
     """
     hangs = {"needs": _as_tuple(needs), "beside": _as_tuple(beside)}
     return pytest.mark.graded(section, points, **hangs, own_values=own_values, once=once)
@@ -76,12 +78,11 @@ def grading_of(item: pytest.Item) -> Grading | None:
     if mark is None:
         return None
     section, points = mark.args
-    marked = dict(mark.kwargs)
-    if marked.pop("once") and _case_set(item) == "hidden":
+    if mark.kwargs["once"] and _case_set(item) == "hidden":
         points = 0
     docstring = getattr(getattr(item, "obj", None), "__doc__", None) or item.name
     title = docstring.strip().splitlines()[0].rstrip(".")
-    return Grading(section, points, title, _variant(item), **marked)
+    return Grading(section, points, title, _variant(item), **mark.kwargs)
 
 
 def _as_tuple(names: Names) -> tuple[str, ...]:
