@@ -152,21 +152,19 @@ def _topic_page(topic: playground.Topic) -> Page:
 
 def _offer(topics: list[playground.Topic], pages: dict[str, Page]) -> None:
     """Below the title of each part of the handout: its pages of the playground."""
-    for name in ("assignment/README.md", "assignment/README.zh.md"):
-        page = pages[name] if topics else None
-        for heading in page.document.headings if page else ():
-            number = re.match(r"\D*(\d+)\b", heading.text) if heading.level == 2 else None
+    for name in ("assignment/README.md", "assignment/README.zh.md") if topics else ():
+        page = pages[name]
+        for heading, _ in page.contents:
+            number = re.match(r"\D*(\d+)\b", heading.text)
             links = [
                 f'<a href="{topic.address}">{html.escape(topic.title)}</a>'
                 for topic in topics
                 if number and int(number[1]) in topic.parts and topic.language == page.language
             ]
+            offer = f'<p class="offer">{WORDS[page.language]["play"]} {", ".join(links)}</p>\n'
+            above, title, below = page.document.html.partition(f'<h2 id="{heading.slug}">')
             if links:
-                opening = re.compile(rf'<h2 id="{re.escape(heading.slug)}".*?</h2>\n', re.S)
-                offer = f'<p class="offer">{WORDS[page.language]["play"]} {", ".join(links)}</p>\n'
-                found = opening.search(page.document.html)
-                cut = found.end()
-                page.document.html = page.document.html[:cut] + offer + page.document.html[cut:]
+                page.document.html = f"{above}{title}{below.replace('</h2>', f'</h2>{offer}', 1)}"
 
 
 def _address(source: str) -> str:

@@ -2,19 +2,7 @@
 // What every page is made of: a view is a function of the state, and each change draws it anew.
 const play = (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const DRAWN = new Set([
-    "svg",
-    "g",
-    "path",
-    "line",
-    "circle",
-    "rect",
-    "text",
-    "polygon",
-    "polyline",
-    "tspan",
-    "title",
-  ]);
+  const DRAWN = new Set("svg g line circle rect text tspan title polygon polyline".split(" "));
   const PROPERTIES = new Set(["value", "checked"]);
 
   // A node as a plain object: h("p", { class: "a" }, "text", more). Nothing and false are left out.
@@ -35,7 +23,7 @@ const play = (() => {
       if (!there || there.nodeName.toLowerCase() !== (isText ? "#text" : node.tag)) {
         const fresh = isText
           ? document.createTextNode(node)
-          : DRAWN.has(node.tag) && parent.tagName !== "HEAD"
+          : DRAWN.has(node.tag)
             ? document.createElementNS(SVG, node.tag)
             : document.createElement(node.tag);
         there ? there.replaceWith(fresh) : parent.append(fresh);
@@ -112,12 +100,11 @@ const play = (() => {
   function page(start, view) {
     const state = structuredClone(start);
     for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
-      if (key in start)
-        try {
-          state[key] = JSON.parse(value);
-        } catch {
-          /* somebody's own address */
-        }
+      try {
+        if (key in start) state[key] = JSON.parse(value);
+      } catch {
+        // somebody's own address
+      }
     }
     const draw = () => patch(document.getElementById("board"), [view(state, set)].flat());
     function set(changes) {
