@@ -48,7 +48,7 @@ def attention() -> str:
         for j in range(3):
             shade = f"rgb({[round(255 - (255 - c) * weights[i, j]) for c in (246, 150, 60)]})"
             fill = shade.replace("[", "").replace("]", "") if j <= i else "#e4e7eb"
-            text = f"{weights[i, j]:.3g}" if j <= i else "−∞"
+            text = f"{weights[i, j]:.3g}" if j <= i else "0"
             drawing.box(left + j * wide, top + i * CELL, wide, CELL, fill, text)
     drawing.text(left + 1.5 * wide, top + 3.6 * CELL, "softmax(q kᵀ / √2)")
     drawing.text(293, top + 1.5 * CELL, "×", size=20)
