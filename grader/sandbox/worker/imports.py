@@ -60,7 +60,7 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     """
 
     def __init__(self, sources: dict[str, str], own: list[str], modules: dict[str, str], tag: str):
-        """`modules` says where each function is; `tag` makes a name that no submission knows."""
+        """`modules` says where each function is; `tag` makes a name like no other."""
         self._package = f"_trusted_{tag}"
         self._module_of = modules
         self._sources = {f"{self._package}.{name}": text for name, text in sources.items()}
