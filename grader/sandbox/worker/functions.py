@@ -13,7 +13,7 @@ class Functions:
     """The submission's functions by name; each module is imported when first asked for."""
 
     def __init__(self, submission: Path, modules: dict[str, str], tag: str) -> None:
-        """`modules` says where each function is; `tag` is a text that no submission knows."""
+        """`modules` says where each function is; `tag` makes a name like no other."""
         self._module_of = modules
         self._tag = tag
         self._failed: dict[str, ImportProblem] = {}

@@ -67,7 +67,7 @@ class TrustedParts(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         modules: dict[str, str],
         tag: str,
     ):
-        """`modules` says where each function is; `tag` makes a name that no submission knows."""
+        """`modules` says where each function is; `tag` makes a name like no other."""
         self._package = f"_trusted_{tag}"
         self._module_of = modules
         self._sources = {f"{self._package}.{name}": text for name, text in sources.items()}
