@@ -50,6 +50,7 @@ def graded(
     needs: Names = (),
     beside: Names = (),
     own_values: bool = False,
+    once: bool = False,
 ) -> Callable:
     """Mark a test as worth `points` for handout section `section`, as in graded("4.3", 2).
 
@@ -62,9 +63,11 @@ def graded(
         beside: tests that compare with an oracle, where this one compares a submission with itself:
             it pays only where at least one of them is right.
         own_values: it compares with values that it knows without an oracle.
+        once: the points are for the public and the hidden cases together. The hidden ones have none
+            of their own; as everywhere, public ones pay only where they are right.
     """
-    hangs = {"needs": _as_tuple(needs), "beside": _as_tuple(beside)}
-    return pytest.mark.graded(section, points, **hangs, own_values=own_values)
+    others = {"needs": _as_tuple(needs), "beside": _as_tuple(beside)}
+    return pytest.mark.graded(section, points, own_values=own_values, once=once, **others)
 
 
 def grading_of(item: pytest.Item) -> Grading | None:
@@ -73,13 +76,20 @@ def grading_of(item: pytest.Item) -> Grading | None:
     if mark is None:
         return None
     section, points = mark.args
+    marked = dict(mark.kwargs)
+    if marked.pop("once") and _case_set(item) == "hidden":
+        points = 0
     docstring = getattr(getattr(item, "obj", None), "__doc__", None) or item.name
     title = docstring.strip().splitlines()[0].rstrip(".")
-    return Grading(section, points, title, _variant(item), **mark.kwargs)
+    return Grading(section, points, title, _variant(item), **marked)
 
 
 def _as_tuple(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _case_set(item: pytest.Item) -> str:
+    return item.callspec.params.get("oracle", "") if hasattr(item, "callspec") else ""
 
 
 def _variant(item: pytest.Item) -> str:
