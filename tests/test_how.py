@@ -186,7 +186,7 @@ def evidence() -> dict[str, list[tuple[bool, Grading]]]:
     for item in session.items:
         grading = grading_of(item)
         is_proof = "oracle" in item.fixturenames and not grading.beside
-        if grading.part != 11:  # whose tests compare with digests of the answers
+        if grading.part != 11:  # of which numbers are compared with digests
             several = marked.setdefault(item.originalname, [])
             several.append((is_proof or grading.own_values, grading))
     return marked
