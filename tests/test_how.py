@@ -13,14 +13,16 @@ import pytest
 from public_run import PublicPoints, public_runs, write_package
 
 import reference_model as reference
-from assignment.harness import remarks
+from assignment.harness import draws, remarks
+from assignment.harness.compare import Mismatch
 from assignment.harness.memory import traced
 from assignment.harness.points import Grading, Ran, grading_of, hanging, until_right
 from assignment.harness.room import ROOM_MIB
-from assignment.harness.student import LocalBackend
+from assignment.harness.student import LocalBackend, Student
 from grader.authoring import golden
 from grader.authoring.cases import make_cases
 from grader.authoring.golden import PUBLIC_SEED
+from grader.grading.confirm import REFERENCE, require_reference
 
 ROOT = Path(__file__).parent.parent
 HERE = Path(__file__).parent
@@ -133,6 +135,45 @@ def test_what_was_never_begun_is_no_proof_in_grading():
     assert set(states.values()) == {("waiting", 0.0), ("not_started", 1.0)}
 
 
+class Confirmed:
+    """A package in this process, whose answers are compared as grading compares them."""
+
+    def __init__(self, package: str) -> None:
+        self._backend = LocalBackend(package)
+        self.n_compared = 0
+
+    def call(self, name: str, args: tuple, kwargs: dict):
+        result, changed = self._backend.call(name, args, kwargs)
+        require_reference(name, args, kwargs, result)
+        self.n_compared += name in REFERENCE
+        return result, changed
+
+    def measured(self, *arguments):
+        return self._backend.measured(*arguments)
+
+
+def test_right_answers_to_drawn_examples_are_the_reference_s():
+    """In every test that has no oracle: the solution passes as it does without the comparison."""
+    from grader.grading.suite import collect_public
+
+    backend = Confirmed("solution")
+    items, _ = collect_public()
+    for item in items:
+        graded = grading_of(item)
+        if graded.part in (1, 2, 3, 5, 6) and "oracle" not in item.fixturenames:
+            with draws.draws_of(item.obj, seed=12):
+                item.obj(student=Student(backend))
+    assert backend.n_compared > 200
+
+
+def test_a_wrong_answer_that_agrees_with_itself_is_no_answer():
+    x = np.ones((1, 4, 6))
+    with pytest.raises(Mismatch, match="wrong on an example of this test that grading drew"):
+        require_reference("split_heads", (x, 2), {}, np.zeros((1, 2, 4, 3)))
+    require_reference("split_heads", (x, 4), {}, x)  # refused by the reference too: asked elsewhere
+    require_reference("decode_step", (x,), {}, x)
+
+
 # --- what kind of evidence a test is -------------------------------------------------------------
 
 
@@ -147,7 +188,7 @@ def evidence() -> dict[str, list[tuple[bool, Grading]]]:
     for item in session.items:
         grading = grading_of(item)
         is_proof = "oracle" in item.fixturenames and not grading.beside
-        if grading.part != 11:  # whose tests compare with digests of the answers
+        if grading.part != 11:  # of which numbers are compared with digests
             several = marked.setdefault(item.originalname, [])
             several.append((is_proof or grading.own_values, grading))
     return marked
