@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 
 # Tests run in this many processes, each file in one, see tests/conftest.py.
 JOBS ?= 2
-PYTEST := $(BIN)/python -m pytest -q --numprocesses $(JOBS) --no-loadscope-reorder
+# A thread of numpy's for each: more of them wait for one another, and take the time to do so.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS) --no-loadscope-reorder
 
 .PHONY: demo test quick check matrix bench mutation names assignment site pictures clean
 

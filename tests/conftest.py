@@ -44,6 +44,7 @@ SLOW_FIXTURES = frozenset(
         "desk",
         "graded_class",
         "in_english",
+        "learned",
         "public",
         "selections",
         "unpacked",

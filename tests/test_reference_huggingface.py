@@ -18,6 +18,8 @@ from reference_huggingface import (
 import reference_model as reference
 from reference_model.checkpoints import load_huggingface
 
+pytestmark = pytest.mark.slow  # transformers alone takes seconds to import
+
 TOLERANCE = 1e-10
 
 LLAMA3_SCALING = {
