@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import hashlib
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from assignment.harness import draws
 from assignment.harness.memory import Needed
@@ -141,9 +144,76 @@ def test_a_table_of_what_is_asked_at_home_earns_nothing_in_grading(own_draws):
     assert points_of(own_draws, table) == at_home, "the table is incomplete"
     graded = {}
     for item in own_draws:
-        with draws.draws_of(item.obj, seed_of(item, SECRETS[0])):
+        with graded_with(item, SECRETS[0]):
             graded |= points_of([item], table)
     assert graded == {}
+
+
+# --- what is red at home ---------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def graded_with(item: pytest.Item, secret: bytes) -> Iterator[None]:
+    """A public test as the grader runs it."""
+    test = item.obj
+    item.obj = draws.at_home_and_drawn(test, seed_of(item, secret))
+    yield
+    item.obj = test
+
+
+class RotatesFromATable:
+    """The solution, whose angles come from a table: later positions are clipped."""
+
+    def __init__(self) -> None:
+        self.solution = LocalBackend("solution")
+
+    def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
+        if name == "apply_rope":
+            args = (args[0], np.minimum(args[1], 4095), *args[2:])
+        return self.solution.call(name, args, kwargs)
+
+
+@pytest.mark.parametrize("secret", [*SECRETS, b"a third"])
+def test_what_is_red_at_home_is_red_in_grading(own_draws, secret):
+    """Whatever is drawn there besides; and the failure is told as it is at home."""
+    item = next(i for i in own_draws if "depends_on_differences" in i.name)
+    with pytest.raises(AssertionError) as at_home:
+        run(item, RotatesFromATable())
+    with graded_with(item, secret), pytest.raises(AssertionError) as graded:
+        run(item, RotatesFromATable())
+    assert str(graded.value) == str(at_home.value)
+    assert draws.remark() == ""
+
+
+class WrongAtHome(Exception):
+    """A question that the tests ask at home."""
+
+
+def test_what_is_wrong_in_one_example_at_home_is_red_in_grading(own_draws):
+    for item in own_draws[::3]:
+        at_home = Questions()
+        run(item, at_home)
+        asked = set(at_home.asked)
+
+        class Wrong(Questions):
+            def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
+                answer = super().call(name, args, kwargs)
+                if self.asked[-1] in asked:  # noqa: B023
+                    raise WrongAtHome
+                return answer
+
+        with graded_with(item, SECRETS[0]), pytest.raises((WrongAtHome, ExceptionGroup)):
+            run(item, Wrong())
+
+
+def test_other_modules_around_the_homework_change_no_example(tmp_path, monkeypatch):
+    """hypothesis would mix their constants in."""
+    (tmp_path / "some_project.py").write_text("ANSWER = 4242424242\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("some_project")
+    monkeypatch.setattr(providers, "_get_local_constants", providers._get_local_constants)
+    draws.draw_the_same_everywhere()
+    assert 4242424242 not in providers.HypothesisProvider(None)._local_constants.integers
 
 
 # --- right code --------------------------------------------------------------------------------

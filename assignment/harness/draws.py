@@ -1,23 +1,27 @@
 """The random numbers of tests that need no oracle: the same in every run at home.
 
-In grading they are the course's own. A table of what the tests ask for at home, which anybody can
-record, then holds no answer.
+In grading such a test runs on these first, so that what is red at home is red there, and then on
+the course's own: a table of what the tests ask for at home, which anybody can record, then holds no
+answer.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import hypothesis
 import numpy as np
+from hypothesis.internal.conjecture import providers
 
 from .words import tr
 
 _Property = TypeVar("_Property", bound=Callable)
 _seed: int | None = None
-_asked = False
+_asked = False  # whether the running test drew anything
+_are_others = False  # than at home, what it drew last
 
 
 def rng(seed: int) -> np.random.Generator:
@@ -40,8 +44,8 @@ def drawn(property_: _Property) -> _Property:
 @contextlib.contextmanager
 def draws_of(test: Callable, seed: int) -> Iterator[None]:
     """Run `test` with the examples and numbers that belong to `seed`."""
-    global _seed, _asked
-    _seed, _asked = seed, hasattr(test, "hypothesis")
+    global _seed, _asked, _are_others
+    _seed, _asked, _are_others = seed, hasattr(test, "hypothesis"), True
     hypothesis.seed(seed)(test)
     try:
         yield
@@ -50,8 +54,33 @@ def draws_of(test: Callable, seed: int) -> Iterator[None]:
         hypothesis.seed(None)(test)  # the profile's examples again
 
 
+def at_home_and_drawn(test: Callable, seed: int) -> Callable:
+    """`test` as it runs at home, and if it draws anything then once more with what `seed` draws."""
+
+    @functools.wraps(test)
+    def both(**arguments: object) -> None:
+        global _asked, _are_others
+        _asked, _are_others = hasattr(test, "hypothesis"), False
+        test(**arguments)
+        if _asked:
+            with draws_of(test, seed):
+                test(**arguments)
+
+    return both
+
+
 def remark() -> str:
-    """What to know of a failure in the test that ran last, if it drew anything; else ""."""
-    if not _asked:
+    """What to know of a failure in the test that ran last, if it drew other examples; else ""."""
+    if not (_asked and _are_others):
         return ""
     return tr("(grading draws other examples here than a run at home, the same for everybody)")
+
+
+def draw_the_same_everywhere() -> None:
+    """Keep hypothesis from mixing constants of the modules around the tests into what it draws.
+
+    Which these are hangs on where the homework lies: beside other projects, or installed. Versions
+    before 6.131 draw no such constants.
+    """
+    if hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = providers.Constants

@@ -12,6 +12,7 @@ from collections.abc import Generator
 import hypothesis
 import pytest
 
+from . import draws
 from .at_home import AT_HOME, AtHome, place_in_table
 from .cases import Case, Cases, load_cases
 from .hints import hint
@@ -93,6 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     hypothesis.settings.load_profile("homework")
+    draws.draw_the_same_everywhere()
     config.option.keyword = whole_parts(config.getoption("keyword", default=""))
     if BACKEND not in config.stash:
         package = config.getoption("impl") or __package__.rpartition(".")[0]
