@@ -5,6 +5,7 @@ Each case of wrong_how.toml is the solution with a few functions written anew.
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
 from pathlib import Path
 
@@ -62,6 +63,46 @@ def test_a_case_loses_what_it_must(public, name):
     assert lost == {int(part): n for part, n in case["loses"].items()}
     assert {test.partition("::")[2].partition("[")[0] for test in points.lost} == set(case["told"])
     assert case["message"] in " ".join(points.lost.values())
+
+
+# --- what a cache refuses ------------------------------------------------------------------------
+
+# One position more than max_len is taken, or a truncation to less than nothing makes it grow.
+REFUSALS = {
+    "one_too_many": ("if end > max_len:", "if end > max_len + 1:"),
+    "negative": ("if not 0 <= length <= self.length:", "if length > self.length:"),
+    "beyond": ("if not 0 <= length <= self.length:", "if length < 0:"),
+}
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("fault", REFUSALS)
+def test_a_cache_that_takes_too_much_is_told_at_home_and_in_grading(
+    fault, seed, tmp_path, monkeypatch
+):
+    """The sizes are drawn: at home always the same, in grading by the secret."""
+    from grader.grading.suite import collect_public
+
+    wanted = (
+        "test_cache_refuses_what_it_cannot_hold",
+        "test_latent_cache_refuses_what_it_cannot_hold",
+    )
+    tests = [item.obj for item in collect_public()[0] if item.originalname in wanted]
+    old, new = REFUSALS[fault]
+    package = f"refuses_{fault}_{seed}"
+    sources = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (ROOT / "solution").glob("*")
+        if path.suffix == ".py"
+    }
+    assert all(old in sources[name] for name in ("kv_cache.py", "mla.py"))
+    write_package({n: text.replace(old, new) for n, text in sources.items()}, tmp_path / package)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(draws, "_seed", seed)
+    for right, student in ((True, LocalBackend("solution")), (False, LocalBackend(package))):
+        for test in tests:
+            with contextlib.nullcontext() if right else pytest.raises((Mismatch, ValueError)):
+                test(Student(student))
 
 
 # --- tests on which others hang ------------------------------------------------------------------
