@@ -18,7 +18,6 @@ from rich.console import Console
 from assignment import chat
 from grader.cli import demo
 from grader.results.record import TestResult, make_result, write_record
-from grader.sandbox import SandboxUnavailable, choose_sandbox
 from reference_model import smollm2
 
 ROOT = Path(__file__).parent.parent
@@ -139,11 +138,7 @@ def test_the_demo_prints_a_missing_result_as_a_disagreement(tmp_path, monkeypatc
     assert lines["correct-loops"].startswith("✗") and "no result" in lines["correct-loops"]
 
 
-def test_the_demos_two_texts_part_ways(model, sample_class):
-    try:
-        choose_sandbox("auto")
-    except SandboxUnavailable as problem:
-        pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
+def test_the_demos_two_texts_part_ways(any_sandbox, model, sample_class):
     right, wrong = (demo._text_of(sample_class / name, model, "auto") for name in demo.SIDE_BY_SIDE)
     assert "nestled between a great oak and a great eagle" in right
     # The first token comes from the prefill, which is right in both (L2 §5.3).

@@ -193,15 +193,8 @@ def test_a_broken_copy_loses_points_in_the_public_tests(public):
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
+def graded(any_sandbox, tmp_path_factory):
     """Variant -> the record of its team, or its own where the team's shows anything amiss."""
-    pytest.importorskip("pydantic", reason="the grader is not installed")
-    from grader.sandbox import SandboxUnavailable, choose_sandbox
-
-    try:
-        choose_sandbox("auto")
-    except SandboxUnavailable as problem:
-        pytest.skip(f"no sandbox here: {str(problem).splitlines()[0]}")
     folder = tmp_path_factory.mktemp("class")
     records = grade([*teams(NOTEBOOK), (NOTEBOOK,), (BROKEN,)], folder / "teams")
     suspects = [team for team in records if len(team) > 1 and not is_clean(records[team])]
