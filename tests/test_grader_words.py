@@ -127,7 +127,7 @@ def test_elements_of_a_text_are_those_of_its_translation():
 def test_translations_are_chinese():
     signs_and_numbers = {", ", "; ", ".", " ", "{sentence}.", "{student}: {why}.", "{n} of {all}"}
     signs_and_numbers |= {
-        "{moment} UTC.",
+        "{moment}.",
         ": {n}",
         "{bin} {unit}: {n}",
         "{submissions}, {where}, {model}",

@@ -359,7 +359,7 @@ def test_examples_need_only_numpy_and_the_homework():
             elif isinstance(node, ast.ImportFrom):
                 modules.add(node.module)
     given = {"solution.transformer"}  # the sizes of a model
-    # A session with a function of part 11 would show an answer: its examples read some others.
+    # A session with a function of part 11 would show an answer: its example reads other numbers.
     modules_of_parts = {f"solution.{part.module}" for part in PARTS if part.module != "exercises"}
     how_answers_are_read = {"assignment.harness.quantity"}
     assert modules == {"numpy"} | given | modules_of_parts | how_answers_are_read

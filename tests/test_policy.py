@@ -86,11 +86,40 @@ def test_every_key_of_the_code_is_explained_in_the_default_file():
     assert all(f"[{name}]" in text for name in (*tables, "points", "minimum.parts"))
 
 
+def test_a_total_scales_all_parts_together():
+    tests = [a_test(1, 8, 10), a_test(1, 5, 10, "hidden"), a_test(4, 10, 30), a_test(6, 0, 7)]
+    record = a_record(tests=tests)
+    scored = score(record, Policy(total=100.0))
+    assert scored.max_points == 100 and scored.final == 40.35  # 23 of 57
+    assert [round(part.max_points, 4) for part in scored.parts] == [35.0877, 52.6316, 12.2807]
+    scored = score(record, Policy(total=100.0, points={4: 60.0, 6: 20.0}))
+    assert [part.max_points for part in scored.parts] == [20, 60, 20]
+    assert scored.final == 33  # 13 of 20, and 20 of 60
+    everything = a_record(tests=[a_test(1, 3, 3), a_test(2, 7, 7), a_test(4, 1.1, 1.1)])
+    assert score(everything, Policy(total=100.0)).final == 100
+
+
+def test_missing_work_is_not_told_part_by_part():
+    record = a_record(tests=[a_test(4, 0, 30)], state="missing")
+    scored = score(record, Policy(minimum=Minimum(otherwise="cap", parts={4: 50.0})))
+    assert scored.final == 0 and scored.below_minimum == (4,)
+    assert scored.notes == ("nothing gradable was handed in",)
+
+
+def test_moments_are_told_by_the_clocks_of_the_course():
+    late = {"time_zone": "Europe/Berlin", "drop_dead": DUE + timedelta(days=7)}
+    scored = score(a_record(), late_policy(**late), DUE + timedelta(days=8))
+    assert "after the last date 2026-10-13 00:00 Europe/Berlin: 0 points" in scored.notes[0]
+    del late["time_zone"]
+    scored = score(a_record(), late_policy(**late), DUE + timedelta(days=8))
+    assert "after the last date 2026-10-12 22:00 UTC: 0 points" in scored.notes[0]
+
+
 def test_the_examples_in_the_default_file_work(load):
     text = DEFAULT.read_text(encoding="utf-8")
     text = text.replace("# due = 2026-10-05T23:59:00\n", "")  # there are two of them
     policy = load(re.sub(r"(?m)^# (?=\w+ = )", "", text), extensions="student,days\nana,3\n")
-    assert policy.points[4] == 30 and policy.minimum.parts == {4: 50}
+    assert policy.points[4] == 60 and policy.total == 100 and policy.minimum.parts == {4: 50}
     assert policy.late.time_zone == "Europe/Berlin" and policy.late.drop_dead
     assert set(policy.due_of) == {"ana"}
 

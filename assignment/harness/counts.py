@@ -29,7 +29,7 @@ class Answer:
 
     call: str
     got: Any
-    expected: float
+    expected: Any
 
 
 def ask(student: Student, function: str, call: Mapping[str, Any]) -> tuple[str, Any]:
@@ -59,10 +59,10 @@ def check_counts(answers: Iterable[Answer]) -> None:
         raise Mismatch(_told(wrong, answers), got=_as_array(answers))
 
 
-def check_numbers(answers: Iterable[Answer]) -> None:
+def check_numbers(answers: Iterable[Answer], tolerance: float = TOLERANCE["float64"]) -> None:
     """Fail unless every answer is the expected number up to rounding."""
     answers = list(answers)
-    wrong = [a for a in answers if not _is_close(as_number(a.call, a.got), a.expected)]
+    wrong = [a for a in answers if not _is_close(as_number(a.call, a.got), a.expected, tolerance)]
     if wrong:
         raise Mismatch(_told(wrong, answers), got=_as_array(answers))
 
@@ -140,8 +140,8 @@ def _is_integer(got: Any) -> bool:
     return True
 
 
-def _is_close(got: float, expected: float) -> bool:
-    return abs(got - expected) <= TOLERANCE["float64"] * abs(expected)
+def _is_close(got: float, expected: float, tolerance: float) -> bool:
+    return abs(got - expected) <= tolerance * abs(expected)
 
 
 def _as_float(got: Any) -> float:

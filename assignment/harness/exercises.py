@@ -1,4 +1,4 @@
-"""Part 11: is this the answer? Asked of golden/answers.json, which tells right from wrong only.
+"""Part 11's numbers: is this the answer? Asked of golden/answers.json, which tells only that.
 
 The true value of a question and those of known mistakes are stored as digests of their places on a
 logarithmic scale, so that nobody reads an answer by accident. They are no secret: whoever tries all
@@ -18,18 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from .compare import Mismatch
-from .quantity import Quantity, Unreadable, looks_like_a_shape, read, read_shape, shown
+from .quantity import Quantity, Unreadable, read, shown
 from .student import Student
-from .units import SHAPE, name_of
+from .units import name_of
 from .words import Text, tr
 
 ANSWERS_FILE = Path(__file__).parent.parent / "golden" / "answers.json"
 
-# Relative error accepted however many digits are given: of a computed value, and of one that is
-# exact, where it covers the rounding of floats.
-TOLERANCE, TOLERANCE_OF_EXACT = 1e-3, 1e-6
+# Relative error accepted however many digits are given, but for answers that are exact.
+TOLERANCE = 1e-3
 # Values closer than this to one another are one place; smaller than what digits can tell apart.
-PLACE, PLACE_OF_EXACT = 1e-4, 3e-5
+PLACE = 1e-4
 CLOSE = 0.03  # a wrong answer within this is told so
 # By which a wrong prefix or exponent is off.
 POWERS = (10, 100, 1000, 1024, 1024**2, 10**6, 10**9, 10**12)
@@ -40,41 +39,50 @@ class Question:
     """How an answer is judged.
 
     Attributes:
-        kind: what is asked for, a key of units.UNITS, or units.SHAPE.
+        kind: what is asked for, a key of units.UNITS.
         digits: significant digits that are asked for at least.
-        exact: whether the answer is exact: then all digits that are given have to be right.
-        answer: the digest of the true value.
-        mistakes: explanations, by the digest of the value they explain.
+        answer: the digest of the true value's place.
+        exactly: where the answer is exact, the digest of the value itself: no digit may be off.
+        mistakes: names of known mistakes, by the digest of the place of what they give.
     """
 
     name: str
     kind: str
     digits: int
-    exact: bool
     answer: str
-    mistakes: dict[str, Text]
+    exactly: str | None
+    mistakes: dict[str, str]
 
 
 @cache
 def questions() -> dict[str, Question]:
     """All questions by the names of their functions."""
-    content = json.loads(ANSWERS_FILE.read_text(encoding="utf-8"))
-    return {name: _question(name, **fields) for name, fields in content["questions"].items()}
+    return {name: Question(name, **fields) for name, fields in _content()["questions"].items()}
 
 
-def _question(name: str, mistakes: dict[str, dict[str, str]], **fields: Any) -> Question:
-    texts = {value: Text(**text) for value, text in mistakes.items()}
-    return Question(name=name, mistakes=texts, **fields)
+def explanation(mistake: str) -> str:
+    """What a known mistake is told."""
+    return Text(**_content()["mistakes"][mistake]).spoken
 
 
-def digest(name: str, place: int | str) -> str:
-    """What stands for one place in one question, or for one shape."""
-    return hashlib.sha256(f"{name} {place}".encode()).hexdigest()[:16]
+@cache
+def _content() -> dict[str, Any]:
+    return json.loads(ANSWERS_FILE.read_text(encoding="utf-8"))
 
 
-def place_of(value: float, exact: bool) -> int:
+def digest(name: str, value: int | Fraction | str) -> str:
+    """What stands for one place in one question, or for one exact value."""
+    return hashlib.sha256(f"{name} {value}".encode()).hexdigest()[:16]
+
+
+def exact_digest(name: str, value: Fraction) -> str:
+    """What stands for a value of which every digit counts."""
+    return digest(name, f"exactly {value}")
+
+
+def place_of(value: float) -> int:
     """Where a positive value lies on the scale."""
-    return math.floor(math.log(value) / (PLACE_OF_EXACT if exact else PLACE))
+    return math.floor(math.log(value) / PLACE)
 
 
 def check_answer(student: Student, name: str) -> None:
@@ -95,44 +103,39 @@ def what_is_wrong(question: Question, answer: object) -> str | None:
     Raises:
         Unreadable: it is no quantity of the kind that is asked for.
     """
-    if question.kind == SHAPE:
-        rows, columns = read_shape(answer)
-        shape = f"{rows} x {columns}"
-        found = {digest(question.name, shape)}
-        why = _explained(question, found) or tr("rows: the input's length; columns: the output's")
-        return None if question.answer in found else _not_the_answer(shape, why)
-    _refuse_shape(question, answer)
     got = read(answer, question.kind)
-    if question.answer in set(_digests_nearby(question, got)):
+    if question.exactly == exact_digest(question.name, got.number * got.factor):
         return None
+    if question.answer in set(_digests_nearby(question, got)):
+        return _not_exact(answer) if question.exactly else None
     if got.digits < question.digits:
         return _too_few_digits(question, got, answer)
     found = set(_digests(question, got))
     if question.answer in found:
-        return None
+        return _not_exact(answer) if question.exactly else None
     return _not_the_answer(answer, _explained(question, found) or _recognised(question, got))
 
 
 def _digests(question: Question, got: Quantity) -> Iterator[str]:
     """Of every place that the answer covers: half a unit of its last digit to both sides."""
-    half, tolerance = got.half_a_digit(question.digits), _tolerance(question, got)
+    half, tolerance = got.half_a_digit(question.digits), _tolerance(got)
     low = min(got.least(question.digits), got.value - tolerance)
     return _digests_between(question, low, got.value + max(half, tolerance))
 
 
 def _digests_nearby(question: Question, got: Quantity) -> Iterator[str]:
     """The same, as if all further digits were 0."""
-    half = _tolerance(question, got)
+    half = _tolerance(got)
     return _digests_between(question, got.value - half, got.value + half)
 
 
-def _tolerance(question: Question, got: Quantity) -> float:
-    return abs(got.value) * (TOLERANCE_OF_EXACT if question.exact else TOLERANCE)
+def _tolerance(got: Quantity) -> float:
+    return abs(got.value) * TOLERANCE
 
 
 def _digests_between(question: Question, low: float, high: float) -> Iterator[str]:
     if low > 0:
-        for place in range(place_of(low, question.exact), place_of(high, question.exact) + 1):
+        for place in range(place_of(low), place_of(high) + 1):
             yield digest(question.name, place)
 
 
@@ -150,14 +153,19 @@ def _too_few_digits(question: Question, got: Quantity, answer: object) -> str:
     return words + tr("\nit is right as far as it goes")
 
 
+def _not_exact(answer: object) -> str:
+    why = tr("near, but this answer is compared exactly: every digit counts, nothing is rounded")
+    return _not_the_answer(answer, why)
+
+
 def _not_the_answer(answer: object, why: str) -> str:
     return tr("{answer} is not the answer\n{why}", answer=shown(answer), why=why)
 
 
 def _explained(question: Question, found: set[str]) -> str:
     """What is known of a mistake with this result, or ""."""
-    texts = [text for value, text in question.mistakes.items() if value in found]
-    return texts[0].spoken if texts else ""
+    names = [name for value, name in question.mistakes.items() if value in found]
+    return explanation(names[0]) if names else ""
 
 
 def _recognised(question: Question, got: Quantity) -> str:
@@ -192,17 +200,4 @@ def _recognised(question: Question, got: Quantity) -> str:
 def _of_units(kind: str) -> str:
     if kind == "bytes":
         return tr("K, M, G are powers of 1000 and Ki, Mi, Gi of 1024; a byte (B) is 8 bits (b)")
-    if kind == "share":
-        return tr("with % it is hundredths, without it a fraction of 1")
     return tr("K, M, G, T, P are powers of 1000, B is a billion")
-
-
-def _refuse_shape(question: Question, answer: object) -> None:
-    """A vector has a length, a matrix rows and columns: D3 takes pains to tell them apart."""
-    if looks_like_a_shape(answer):
-        words = tr(
-            "{answer} is the shape of a matrix; {kind} is asked for",
-            answer=shown(answer),
-            kind=name_of(question.kind),
-        )
-        raise Unreadable(words)

@@ -40,7 +40,9 @@ class Grading:
         return spoken(self.title) + (f" ({self.variant})" if self.variant else "")
 
 
-def graded(section: str, points: float, *, needs: Names = (), beside: Names = ()) -> Callable:
+def graded(
+    section: str, points: float, *, needs: Names = (), beside: Names = (), once: bool = False
+) -> Callable:
     """Mark a test as worth `points` for handout section `section`, as in graded("4.3", 2).
 
     Args:
@@ -48,8 +50,11 @@ def graded(section: str, points: float, *, needs: Names = (), beside: Names = ()
             only where all of them are right.
         beside: tests that compare with an oracle, where this one compares a submission with itself:
             it pays only where at least one of them is right.
+        once: the points are for the public and the hidden cases together. The hidden ones have none
+            of their own; as everywhere, public ones pay only where they are right.
     """
-    return pytest.mark.graded(section, points, needs=_as_tuple(needs), beside=_as_tuple(beside))
+    others = {"needs": _as_tuple(needs), "beside": _as_tuple(beside)}
+    return pytest.mark.graded(section, points, once=once, **others)
 
 
 def grading_of(item: pytest.Item) -> Grading | None:
@@ -58,13 +63,20 @@ def grading_of(item: pytest.Item) -> Grading | None:
     if mark is None:
         return None
     section, points = mark.args
+    marked = dict(mark.kwargs)
+    if marked.pop("once") and _case_set(item) == "hidden":
+        points = 0
     docstring = getattr(getattr(item, "obj", None), "__doc__", None) or item.name
     title = docstring.strip().splitlines()[0].rstrip(".")
-    return Grading(section, points, title, _variant(item), **mark.kwargs)
+    return Grading(section, points, title, _variant(item), **marked)
 
 
 def _as_tuple(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _case_set(item: pytest.Item) -> str:
+    return item.callspec.params.get("oracle", "") if hasattr(item, "callspec") else ""
 
 
 def _variant(item: pytest.Item) -> str:

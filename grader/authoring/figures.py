@@ -303,28 +303,26 @@ def roofline() -> str:
     return drawing.svg()
 
 
-def answers() -> str:
-    """Part 11: what an answer covers, by its last digit, and where the true value lies."""
-    drawing = Drawing(620, 200)
-    left, right, low, high, top = 120, 560, 1.44, 1.56, 40
-
-    def at(value: float) -> float:
-        return left + (right - left) * (value - low) / (high - low)
-
-    for row, (text, half, covers) in enumerate(
-        (("1.5 GiB", 0.05, True), ("1.50 GiB", 0.005, True), ("1.49 GiB", 0.005, False))
-    ):
-        y, value = top + row * 40, float(text.split()[0])
-        drawing.code(left - 14, y, text, at="end")
-        width = at(value + half) - at(value - half)
-        drawing.box(at(value - half), y - 11, width, 22, CACHED if covers else "#e4e7eb")
-        drawing.text(right + 20, y, "✓" if covers else "✗")
-    drawing.line(at(1.499), top - 22, at(1.499), top + 110, colour=BAD)
-    drawing.text(at(1.499), top - 30, "t", size=13)
-    drawing.line(left, top + 110, right, top + 110)
-    for tick in (1.45, 1.5, 1.55):
-        drawing.line(at(tick), top + 106, at(tick), top + 114)
-        drawing.text(at(tick), top + 128, f"{tick:g}", size=13)
+def shapes() -> str:
+    """Part 11: one head of a prefill and of the decode step behind it, as boxes."""
+    drawing = Drawing(800, 310)
+    size = {"T": 90, "T + 1": 100, "1": 10, "d": 130, "d_h": 36}
+    for top, name, t, s in ((56, "prefill", "T", "T"), (200, "decode", "1", "T + 1")):
+        drawing.text(44, top + 45, name, size=14)
+        read = NEW if t == s else CACHED
+        for middle, what, rows, columns, fill in (
+            (155, "x", t, "d", NEW),
+            (275, "q", t, "d_h", NEW),
+            (390, "kᵀ", "d_h", s, read),
+            (530, "q kᵀ", t, s, NEW),
+            (650, "v", s, "d_h", read),
+            (750, "output", t, "d_h", NEW),
+        ):
+            left = middle - size[columns] / 2
+            drawing.box(left, top, size[columns], size[rows], fill)
+            drawing.text(middle, top - 28, what, size=13)
+            shape = " × ".join(f"({n})" if " " in n else n for n in (rows, columns))
+            drawing.code(middle, top - 11, shape, size=12)
     return drawing.svg()
 
 
@@ -369,7 +367,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "top_p": top_p,
     "roofline": roofline,
     "analogy": analogy,
-    "answers": answers,
+    "shapes": shapes,
 }
 
 

@@ -75,6 +75,11 @@ class Late(Strict):
         moment = getattr(self, name)
         return None if moment is None else self.aware(moment)
 
+    def shown(self, moment: datetime) -> str:
+        """`2026-10-05 23:59 Europe/Berlin`: by the clocks of the course, where it has some."""
+        zone = ZoneInfo(self.time_zone) if self.time_zone else UTC
+        return f"{moment.astimezone(zone):%Y-%m-%d %H:%M} {self.time_zone or 'UTC'}"
+
     def aware(self, moment: datetime) -> datetime:
         """`moment` in UTC; where it names no offset, it is one of the policy's time zone.
 

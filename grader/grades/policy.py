@@ -99,13 +99,16 @@ def score(
         "raw": _sum(part.points for part in parts),
         "max_points": _sum(part.max_points for part in parts),
     }
-    if not policy.points:  # the very sums of the record, not sums of rounded sums
+    # The very sums of the record, not sums of rounded sums.
+    if not policy.points and policy.total is None:
         fields |= {"raw": min(record.total, record.max_total), "max_points": record.max_total}
     if no_grade := _why_no_grade(record, parts):
         return Score(**fields, notes=(no_grade,))
-    notes = [tr("nothing gradable was handed in")] if record.state == "missing" else []
+    notes: list[str] = []
     raw, most = fields["raw"], fields["max_points"]
     below, minimum_loss = _minimum(parts, raw, most, policy.minimum, notes)
+    if record.state == "missing":  # which says all that a list of parts could
+        notes = [tr("nothing gradable was handed in")]
     days_late, penalty = 0.0, 0.0
     if record.state != "missing" and policy.late.due:
         left = raw - minimum_loss
@@ -130,12 +133,13 @@ def rounded(value: float, decimals: int) -> float:
 
 def _part_scores(record: SubmissionResult, policy: Policy) -> tuple[PartScore, ...]:
     by_part = {part.part: part for part in record.parts}
+    together = 1.0 if policy.total is None else _share_of_total(record, policy, policy.total)
     scores = []
     for number in sorted({*by_part, *(n for n, most in policy.points.items() if most)}):
         of_tests = by_part.get(number)
         earned = _sum((of_tests.public, of_tests.hidden)) if of_tests else 0.0
         tests_max = _sum((of_tests.public_max, of_tests.hidden_max)) if of_tests else 0.0
-        most = policy.points.get(number, tests_max)
+        most = policy.points.get(number, tests_max) * together
         share = earned / tests_max if tests_max else 0.0
         title = PART_BY_NUMBER[number].title if number in PART_BY_NUMBER else f"Part {number}"
         points = earned if most == tests_max else round(share * most, 6)
@@ -150,6 +154,13 @@ def _part_scores(record: SubmissionResult, policy: Policy) -> tuple[PartScore, .
             )
         )
     return tuple(scores)
+
+
+def _share_of_total(record: SubmissionResult, policy: Policy, total: float) -> float:
+    """What one point counts where all parts together are to be worth `total`."""
+    of_tests = {part.part: part.public_max + part.hidden_max for part in record.parts}
+    most = _sum((of_tests | policy.points).values())
+    return total / most if most else 0.0
 
 
 def _why_no_grade(record: SubmissionResult, parts: Iterable[PartScore]) -> str:
@@ -212,7 +223,7 @@ def _lateness(
     if due is None:
         return 0.0, 0.0
     if student_key(student) in policy.due_of:
-        notes.append(tr("extension until {moment} UTC", moment=f"{due:%Y-%m-%d %H:%M}"))
+        notes.append(tr("extension until {moment}", moment=rule.shown(due)))
     late_by = submitted_at - due
     if late_by <= timedelta(minutes=rule.grace_minutes):
         return 0.0, 0.0
@@ -221,9 +232,9 @@ def _lateness(
     if last is not None and submitted_at > last:
         notes.append(
             tr(
-                "{time} late, after the last date {moment} UTC: 0 points",
+                "{time} late, after the last date {moment}: 0 points",
                 time=days_text(days),
-                moment=f"{last:%Y-%m-%d %H:%M}",
+                moment=rule.shown(last),
             )
         )
         return days, left

@@ -98,6 +98,7 @@ class Bench(Strict):
 class _PolicyFile(Strict):
     attempts: Attempts = "best"
     decimals: Annotated[int, Field(ge=0, le=4)] = 2
+    total: Points | None = None
     points: Annotated[dict[int, Points], ByPart] = Field(default_factory=dict)
     visibility: Visibility = Visibility()
     late: Late = Late()

@@ -126,6 +126,7 @@ def _sources() -> list[Path]:
         ANSWERS_FILE,
         *sorted(HIDDEN_TESTS.glob("*.py")),
         *sorted((GRADER / "authoring" / "cases").glob("*.py")),
+        *sorted((GRADER / "authoring" / "exercises").glob("*.*")),
         *sorted(REFERENCE.glob("*.py")),
         *sorted((REFERENCE / "accounting").glob("*.py")),
         *sorted((REFERENCE / "word2vec").glob("*.py")),

@@ -1,131 +1,108 @@
 import math
 
-K, M, G, T, P = 1e3, 1e6, 1e9, 1e12, 1e15
+
+def l2_1_parameters(n_layers, d_model, d_ff, vocab_size):
+    one_layer = 4 * d_model * d_model + 3 * d_model * d_ff
+    return n_layers * one_layer + 2 * vocab_size * d_model
 
 
-def l2_1_parameters():
-    per_layer = 4 * 4096**2 + 3 * 4096 * 16384
-    total = 64 * per_layer + 2 * 32000 * 4096
-    return f"{total / G:.2f} B"
+def l2_1_attention_share(n_layers, d_model, d_ff, vocab_size):
+    attention = n_layers * 4 * d_model * d_model
+    return attention / l2_1_parameters(n_layers, d_model, d_ff, vocab_size)
 
 
-def l2_1_attention_share():
-    per_layer = 4 * 4096**2 + 3 * 4096 * 16384
-    total = 64 * per_layer + 2 * 32000 * 4096
-    return f"{64 * 4 * 4096**2 / total:.1%}"
+def l2_1_kv_bytes_per_token(n_layers, n_heads, head_dim, bytes_per_number):
+    return 2 * n_layers * n_heads * head_dim * bytes_per_number
 
 
-def l2_1_kv_bytes_per_token():
-    k_and_v = 2
-    return f"{k_and_v * 64 * 32 * 128 / 1024} KiB"
+def l2_2_negative_sampling(window, dim, n_negative):
+    return window * (dim + dim * (n_negative + 1))
 
 
-def l2_2_negative_sampling():
-    c, d, k = 5, 300, 15
-    return c * (d + d * (k + 1))
+def l2_2_full_softmax(window, dim, vocab_size):
+    return window * (dim + dim * vocab_size)
 
 
-def l2_2_full_softmax():
-    return 5 * (300 + 300 * 10**6)
-
-
-def l2_2_ratio():
-    return l2_2_full_softmax() / l2_2_negative_sampling()
+def l2_2_ratio(window, dim, n_negative, vocab_size):
+    big = l2_2_full_softmax(window, dim, vocab_size)
+    return big / l2_2_negative_sampling(window, dim, n_negative)
 
 
 def l2_3_einsum_flops():
     return f"{2 * math.prod([2, 3, 4, 5, 6, 7, 8])} FLOP"
 
 
-def _intensity(s, r=64 // 8):
-    return f"{s * r / (r + s):.3f} FLOP/byte"
+def l2_4_intensity(n_heads, n_kv_heads, context):
+    r = n_heads / n_kv_heads
+    return context * r / (r + context)
 
 
-def l2_4_intensity_128():
-    return _intensity(128)
+def l2_5_kv_bytes(sequences, context, n_layers, n_kv_heads, head_dim, bytes_per_number):
+    one_token = l2_1_kv_bytes_per_token(n_layers, n_kv_heads, head_dim, bytes_per_number)
+    return sequences * context * one_token
 
 
-def l2_4_intensity_1024():
-    return _intensity(1024)
+def l2_5_against_weights(sequences, context, n_layers, n_kv_heads, head_dim, n_params):
+    return l2_5_kv_bytes(sequences, context, n_layers, n_kv_heads, head_dim, 1) / n_params
 
 
-def l2_4_intensity_32768():
-    return _intensity(32768)
+def matrix_params(n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab_size):
+    q_and_o = 2 * d_model * n_heads * head_dim
+    k_and_v = 2 * d_model * n_kv_heads * head_dim
+    return n_layers * (q_and_o + k_and_v + 3 * d_model * d_ff) + d_model * vocab_size
 
 
-_TOKENS = 4 * 128 * 1024
-_NUMBERS = 2 * 80 * 8 * 128
+def _flops(n_tokens, n_pairs, model):
+    core = 4 * model["n_layers"] * model["n_heads"] * model["head_dim"]
+    return 2.0 * n_tokens * matrix_params(**model) + core * n_pairs
 
 
-def l2_5_kv_fp8():
-    return f"{_TOKENS * _NUMBERS / G:.1f} GB"
+def l2_6_with_cache(*, prompt, new_tokens, **model):
+    n = prompt + new_tokens - 1
+    return _flops(n, sum(range(1, n + 1)), model)
 
 
-def l2_5_kv_bf16():
-    return f"{2 * _TOKENS * _NUMBERS / G:.1f} GB"
+def l2_6_without_cache(*, prompt, new_tokens, **model):
+    lengths = range(prompt, prompt + new_tokens)
+    return sum(_flops(n, n * (n + 1) // 2, model) for n in lengths)
 
 
-def l2_5_against_weights():
-    return f"{_TOKENS * _NUMBERS / G / 70.6:.2f} x"
+def l2_6_ratio(**sizes):
+    return l2_6_without_cache(**sizes) / l2_6_with_cache(**sizes)
 
 
-def _flops(n_tokens, n_pairs):
-    layer = 2 * 4096 * 4096 + 2 * 4096 * 8 * 128 + 3 * 4096 * 14336
-    return 2 * n_tokens * (32 * layer + 4096 * 128256) + 4 * 32 * 32 * 128 * n_pairs
+def l2_7_mla_bytes_per_token(n_layers, latent_dim, rope_dim, bytes_per_number):
+    return n_layers * (latent_dim + rope_dim) * bytes_per_number
 
 
-def l2_6_with_cache():
-    return f"{_flops(3999, sum(range(1, 4000))) / T:.1f} TFLOP"
+def l2_7_ratio(n_heads, head_dim, latent_dim, rope_dim):
+    return 2 * n_heads * head_dim / (latent_dim + rope_dim)
 
 
-def l2_6_without_cache():
-    steps = [_flops(n, n * (n + 1) // 2) for n in range(2000, 4000)]
-    return f"{sum(steps) / P:.1f} PFLOP"
+def l2_10_swiglu_bytes(tokens, d_ff, n_layers, bytes_per_number):
+    # read gate, read up, write
+    return 3 * tokens * d_ff * bytes_per_number * n_layers
 
 
-def l2_6_ratio():
-    steps = [_flops(n, n * (n + 1) // 2) for n in range(2000, 4000)]
-    return sum(steps) / _flops(3999, sum(range(1, 4000)))
+def l2_10_norm_bytes(tokens, d_model, n_layers, bytes_per_number):
+    # two norms, each reads and writes
+    return 2 * 2 * tokens * d_model * bytes_per_number * n_layers
 
 
-def l2_7_mla_bf16():
-    return (61 * (512 + 64) * 2, "bytes")
+def d3_3_query_length(d_model, n_heads):
+    return d_model // n_heads
 
 
-def l2_7_mla_fp8():
-    return (61 * (512 + 64), "bytes")
+def d3_3_w_q_of_one_head(d_model, head_dim):
+    return (d_model, head_dim)
 
 
-def l2_7_mha_bf16():
-    return (2 * 61 * 128 * 128 * 2, "bytes")
+def d3_3_w_q_of_the_layer(d_model, n_heads, head_dim):
+    return (d_model, n_heads * head_dim)
 
 
-def l2_7_ratio():
-    return l2_7_mha_bf16()[0] / l2_7_mla_bf16()[0]
-
-
-def l2_10_swiglu_bytes():
-    return f"{3 * 2048 * 14336 * 2 * 32 / G:.2f} GB"
-
-
-def l2_10_norm_bytes():
-    return f"{2 * 2 * 2048 * 4096 * 2 * 32 / G:.2f} GB"
-
-
-def d3_3_query_length():
-    return 4096 // 32
-
-
-def d3_3_w_q_of_one_head():
-    return (4096, 128)
-
-
-def d3_3_w_q_of_the_layer():
-    return (4096, 4096)
-
-
-def d3_4_growth():
-    return (4000 / 1000) ** 2
+def d3_4_growth(before, after):
+    return (after / before) ** 2
 
 
 def _output():
@@ -141,3 +118,33 @@ def d3_7_first_of_the_output():
 
 def d3_7_second_of_the_output():
     return _output()[1]
+
+
+def d3_prefill_shapes(tokens, d_model, n_heads, head_dim):
+    return {
+        "x": (tokens, d_model),
+        "q": (tokens, n_heads * head_dim),
+        "q_head": (tokens, head_dim),
+        "k_head": (tokens, head_dim),
+        "v_head": (tokens, head_dim),
+        "scores": (tokens, tokens),
+        "weights": (tokens, tokens),
+        "head_output": (tokens, head_dim),
+        "concatenated": (tokens, n_heads * head_dim),
+        "output": (tokens, d_model),
+    }
+
+
+def d3_decode_shapes(past, d_model, n_heads, head_dim):
+    return {
+        "x": (1, d_model),
+        "q": (1, n_heads * head_dim),
+        "q_head": (1, head_dim),
+        "k_head": (past + 1, head_dim),
+        "v_head": (past + 1, head_dim),
+        "scores": (1, past + 1),
+        "weights": (1, past + 1),
+        "head_output": (1, head_dim),
+        "concatenated": (1, n_heads * head_dim),
+        "output": (1, d_model),
+    }

@@ -5,122 +5,98 @@ from .attention import softmax
 from .transformer import ModelConfig
 
 
-def config(layers, d, heads, kv_heads, d_h, f, vocabulary):
-    return ModelConfig("", layers, d, heads, kv_heads, d_h, f, vocabulary)
+def config(
+    n_layers=1, d_model=1, n_heads=1, n_kv_heads=1, head_dim=2, d_ff=1, vocab_size=1, **others
+):
+    return ModelConfig("", n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab_size)
 
 
-MHA = config(64, 4096, 32, 32, 128, 16384, 32000)
-LLAMA_8B = config(32, 4096, 32, 8, 128, 14336, 128256)
-LLAMA_70B = config(80, 8192, 64, 8, 128, 28672, 128256)
+def l2_1_parameters(*, d_model, **sizes):
+    return n_params(config(d_model=d_model, head_dim=d_model, **sizes))
 
 
-def l2_1_parameters():
-    return n_params(MHA)
+def l2_1_attention_share(**sizes):
+    return 4 * sizes["n_layers"] * sizes["d_model"] ** 2 / l2_1_parameters(**sizes)
 
 
-def l2_1_attention_share():
-    return 64 * 4 * 4096**2 / n_params(MHA)
+def l2_1_kv_bytes_per_token(n_layers, n_heads, head_dim, bytes_per_number):
+    model = config(n_layers=n_layers, n_kv_heads=n_heads, n_heads=n_heads, head_dim=head_dim)
+    return kv_bytes_per_token(model, bytes_per_number)
 
 
-def l2_1_kv_bytes_per_token():
-    return (kv_bytes_per_token(MHA, 1) / 1024, "KiB")
+def l2_2_negative_sampling(window, dim, n_negative):
+    return np.int64(window * dim * (n_negative + 2))
 
 
-def l2_2_negative_sampling():
-    return np.int64(5 * 300 * 17)
+def l2_2_full_softmax(window, dim, vocab_size):
+    return np.float64(window * dim * (1 + vocab_size))
 
 
-def l2_2_full_softmax():
-    return np.float64(5 * 300 * 1_000_001)
-
-
-def l2_2_ratio():
-    return l2_2_full_softmax() / l2_2_negative_sampling()
+def l2_2_ratio(window, dim, n_negative, vocab_size):
+    full = l2_2_full_softmax(window, dim, vocab_size)
+    return full / l2_2_negative_sampling(window, dim, n_negative)
 
 
 def l2_3_einsum_flops():
     return einsum_flops("ijkl,ijmno->klmno", (2, 3, 4, 5), (2, 3, 6, 7, 8))
 
 
-def intensity(context):
-    return context * 8 / (8 + context)
+def l2_4_intensity(n_heads, n_kv_heads, context):
+    group = np.float32(n_heads / n_kv_heads)
+    return group * np.float32(context) / (group + np.float32(context))
 
 
-def l2_4_intensity_128():
-    return intensity(128)
+def l2_5_kv_bytes(sequences, context, bytes_per_number, n_kv_heads, **sizes):
+    model = config(n_heads=n_kv_heads, n_kv_heads=n_kv_heads, **sizes)
+    return sequences * context * float(kv_bytes_per_token(model, bytes_per_number))
 
 
-def l2_4_intensity_1024():
-    return np.array(intensity(1024))
+def l2_5_against_weights(*, n_params, **sizes):
+    return np.array(l2_5_kv_bytes(bytes_per_number=1, **sizes) / n_params)
 
 
-def l2_4_intensity_32768():
-    return [intensity(32768), "FLOP/byte"]
+def l2_6_with_cache(prompt, new_tokens, **sizes):
+    return generation_flops(config(**sizes), prompt, new_tokens, True)
 
 
-def l2_5_kv_fp8():
-    return (4 * 131072 * kv_bytes_per_token(LLAMA_70B, 1), "bytes")
+def l2_6_without_cache(prompt, new_tokens, **sizes):
+    return np.float64(generation_flops(config(**sizes), prompt, new_tokens, False))
 
 
-def l2_5_kv_bf16():
-    return f"{4 * 131072 * kv_bytes_per_token(LLAMA_70B, 2):,} B"
+def l2_6_ratio(**sizes):
+    return l2_6_without_cache(**sizes) / l2_6_with_cache(**sizes)
 
 
-def l2_5_against_weights():
-    return l2_5_kv_fp8()[0] / n_params(LLAMA_70B)
+def l2_7_mla_bytes_per_token(n_layers, latent_dim, rope_dim, bytes_per_number):
+    return np.uint32(n_layers) * np.uint32(latent_dim + rope_dim) * np.uint32(bytes_per_number)
 
 
-def l2_6_with_cache():
-    return generation_flops(LLAMA_8B, 2000, 2000, True)
+def l2_7_ratio(n_heads, head_dim, latent_dim, rope_dim):
+    return 2.0 * n_heads * head_dim / (latent_dim + rope_dim)
 
 
-def l2_6_without_cache():
-    return f"{generation_flops(LLAMA_8B, 2000, 2000, False) / 1e15} PFLOP"
+def l2_10_swiglu_bytes(tokens, d_ff, n_layers, bytes_per_number):
+    return np.prod([3, tokens, d_ff, n_layers, bytes_per_number], dtype=np.int64)
 
 
-def l2_6_ratio():
-    return generation_flops(LLAMA_8B, 2000, 2000, False) / l2_6_with_cache()
+def l2_10_norm_bytes(tokens, d_model, n_layers, bytes_per_number):
+    return 4e0 * tokens * d_model * n_layers * bytes_per_number
 
 
-def l2_7_mla_bf16():
-    return f"{61 * 576 * 2 / 1024} KiB"
+def d3_3_query_length(d_model, n_heads):
+    return d_model / n_heads
 
 
-def l2_7_mla_fp8():
-    return f"{61 * 576 / 1e3} KB"
+def d3_3_w_q_of_one_head(d_model, head_dim):
+    return np.zeros((d_model, head_dim)).shape
 
 
-def l2_7_mha_bf16():
-    return f"{2 * 61 * 128 * 128 * 2 / 2**20} MiB"
+def d3_3_w_q_of_the_layer(d_model, n_heads, head_dim):
+    return np.array([d_model, n_heads * head_dim])
 
 
-def l2_7_ratio():
-    return f"{2 * 128 * 128 / 576}"
-
-
-def l2_10_swiglu_bytes():
-    return f"{3 * 2048 * 14336 * 2 * 32:.2e} bytes"
-
-
-def l2_10_norm_bytes():
-    # The final norm, of the last position, belongs to the account and changes nothing.
-    return f"{2 * 2 * 4096 * (2 * 32 * 2048 + 1)} B"
-
-
-def d3_3_query_length():
-    return 4096 / 32
-
-
-def d3_3_w_q_of_one_head():
-    return np.zeros((4096, 128)).shape
-
-
-def d3_3_w_q_of_the_layer():
-    return [4096, 4096]
-
-
-def d3_4_growth():
-    return 4.0**2
+def d3_4_growth(before, after):
+    return (after / before) ** 2.0
 
 
 def output():
@@ -134,3 +110,19 @@ def d3_7_first_of_the_output():
 
 def d3_7_second_of_the_output():
     return f"{output()[1]:.3g}"
+
+
+def d3_prefill_shapes(tokens, d_model, n_heads, head_dim):
+    return attention_shapes(tokens, np.int64(tokens), d_model, n_heads, head_dim)
+
+
+def d3_decode_shapes(past, d_model, n_heads, head_dim):
+    return attention_shapes(1, past + 1, d_model, n_heads, head_dim)
+
+
+def attention_shapes(t, s, d, h, d_h):
+    heads = dict.fromkeys(("k_head", "v_head"), (s, d_h))
+    queries = dict.fromkeys(("q_head", "head_output"), (t, d_h))
+    scores = dict.fromkeys(("scores", "weights"), (t, s))
+    wide = dict.fromkeys(("q", "concatenated"), (t, h * d_h))
+    return dict.fromkeys(("x", "output"), (t, d)) | heads | queries | scores | wide

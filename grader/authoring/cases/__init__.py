@@ -11,7 +11,7 @@ from typing import Any
 
 from assignment.harness.cases import load_cases
 
-from . import accounts, decode, filled, functions, hidden, latent, lengths, words
+from . import accounts, decode, exercises, filled, functions, hidden, latent, lengths, words
 from .draw import Draw
 
 Fields = dict[str, Any]
@@ -24,6 +24,7 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     **filled.BUILDERS,
     **accounts.BUILDERS,
     **words.BUILDERS,
+    **exercises.BUILDERS,
 }
 
 # Cases whose inputs are all drawn from a few options, and those inputs.

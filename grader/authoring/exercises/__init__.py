@@ -1,20 +1,23 @@
-"""The exercises of both course documents with a number for an answer: true values, known mistakes.
+"""The exercises of both course documents: true answers, and what known mistakes give.
 
-`python -m grader.authoring.exercises` writes what the students' tests need of them,
+Formulas become cases with drawn sizes (grader.authoring.cases.exercises). Of the few that a number
+answers, `python -m grader.authoring.exercises` writes what the students' tests need of them,
 assignment/golden/answers.json: digests that tell right from wrong and do not show the answers.
 Questions in words are in grader/integrations/nbgrader/questions.toml.
 """
 
 from .answers import ANSWERS_FILE, is_stale, table, write
-from .question import Mistake, NumericQuestion
-from .questions import all_questions
+from .question import Formula, NumericQuestion
+from .questions import FORMULAS, all_questions, mistakes
 
 __all__ = [
     "ANSWERS_FILE",
-    "Mistake",
+    "FORMULAS",
+    "Formula",
     "NumericQuestion",
     "all_questions",
     "is_stale",
+    "mistakes",
     "table",
     "write",
 ]

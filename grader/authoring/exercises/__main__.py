@@ -12,7 +12,7 @@ def main(arguments: list[str]) -> int:
             print(f"golden/{ANSWERS_FILE.name} is stale: run python -m grader.authoring.exercises")
         return int(stale)
     write()
-    print(f"golden/{ANSWERS_FILE.name}: {len(all_questions())} questions")
+    print(f"golden/{ANSWERS_FILE.name}: {len(all_questions())} numbers")
     return 0
 
 

@@ -1,15 +1,16 @@
-"""The students' copy of the answers: digests, and explanations without the numbers they explain."""
+"""The students' copy: digests of the answers that are numbers, and what known mistakes are told."""
 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from assignment.harness.exercises import ANSWERS_FILE, digest, place_of
+from assignment.harness.exercises import ANSWERS_FILE, digest, exact_digest, place_of
 
-from .question import NumericQuestion, Shape
-from .questions import all_questions
+from .question import NumericQuestion
+from .questions import all_questions, mistakes
 
 NOTE = (
     "Digests of the answers: the tests can tell right from wrong, and nobody reads an answer by "
@@ -19,7 +20,11 @@ NOTE = (
 
 def table() -> dict[str, Any]:
     """What answers.json holds."""
-    return {"note": NOTE, "questions": {q.name: _entry(q) for q in all_questions()}}
+    return {
+        "note": NOTE,
+        "questions": {q.name: _entry(q) for q in all_questions()},
+        "mistakes": {name: {"en": why.en, "zh": why.zh} for name, why in mistakes().items()},
+    }
 
 
 def text() -> str:
@@ -38,19 +43,11 @@ def is_stale(file: Path = ANSWERS_FILE) -> bool:
 
 
 def _entry(question: NumericQuestion) -> dict[str, Any]:
+    name, value = question.name, question.value
     return {
         "kind": question.kind,
         "digits": question.digits,
-        "exact": question.exact,
-        "answer": _digest(question, question.value),
-        "mistakes": {
-            _digest(question, mistake.value): {"en": mistake.why.en, "zh": mistake.why.zh}
-            for mistake in question.mistakes
-        },
+        "answer": digest(name, place_of(value)),
+        "exactly": exact_digest(name, Fraction(value)) if question.exact else None,
+        "mistakes": {digest(name, place_of(wrong)): why for why, wrong in question.mistakes},
     }
-
-
-def _digest(question: NumericQuestion, value: float | Shape) -> str:
-    if isinstance(value, tuple):
-        return digest(question.name, f"{value[0]} x {value[1]}")
-    return digest(question.name, place_of(value, question.exact))

@@ -1,49 +1,51 @@
-"""What the course knows of a question: its true value, and values that tell what went wrong."""
+"""What the course knows of an exercise: its answer, and what known mistakes give in its place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from assignment.harness.words import Text
 
-Shape = tuple[int, int]
+class Formula(NamedTuple):
+    """An exercise whose answer is a function of sizes.
+
+    Attributes:
+        answer: the reference's, by the names of the student's arguments: a number, a list of sizes
+            for a shape, or lists by name.
+        mistakes: names in mistakes.toml, and the wrong functions.
+    """
+
+    answer: Callable[..., Any]
+    mistakes: Mapping[str, Callable[..., Any]]
 
 
 class Values(NamedTuple):
-    """What is computed for one question.
+    """What is computed for one question that a number answers.
 
     Attributes:
-        true: in the kind's base unit (bytes, FLOPs, 1), or rows and columns.
+        true: in the kind's base unit.
         mistakes: names in mistakes.toml, and the wrong values they give.
     """
 
-    true: float | Shape
-    mistakes: Sequence[tuple[str, float | Shape]]
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A wrong value, and the mistake that gives it."""
-
-    value: float | Shape
-    why: Text
+    true: float
+    mistakes: Sequence[tuple[str, float]]
 
 
 @dataclass(frozen=True)
 class NumericQuestion:
-    """One function of part 11: an entry of questions.toml, which says what the fields mean.
+    """A function of part 11 without arguments: an entry of questions.toml, see there.
 
     Attributes:
-        name: of the function, as in "l2_1_parameters".
-        value: the true value, see Values.
+        name: of the function, as in "l2_3_einsum_flops".
+        value: the true value.
+        mistakes: names in mistakes.toml, and the wrong values they give.
     """
 
     name: str
     kind: str
-    value: float | Shape
+    value: float
     printed: str
     digits: int = 3
     exact: bool = False
-    mistakes: tuple[Mistake, ...] = ()
+    mistakes: tuple[tuple[str, float], ...] = ()

@@ -1,4 +1,4 @@
-"""Every question: what is asked stands in questions.toml, its values the reference computes."""
+"""Every exercise: formulas by name, and the questions of questions.toml with their values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 from assignment.harness.words import Text
 
 from . import day3, lecture2
-from .question import Mistake, NumericQuestion, Values
+from .question import Formula, NumericQuestion, Values
 
+FORMULAS: dict[str, Formula] = lecture2.FORMULAS | day3.FORMULAS
 VALUES: dict[str, Values] = lecture2.VALUES | day3.VALUES
 
 
 @cache
 def all_questions() -> tuple[NumericQuestion, ...]:
-    """Lecture 2's, then Day 3's, in the order of the functions of part 11."""
+    """What a number answers, in the order of the functions of part 11."""
     return tuple(_question(name, **fields) for name, fields in read_data("questions").items())
 
 
@@ -35,5 +36,4 @@ def read_data(name: str) -> dict[str, dict[str, Any]]:
 
 def _question(name: str, **fields: Any) -> NumericQuestion:
     true, wrong = VALUES[name]
-    explained = tuple(Mistake(value, mistakes()[mistake]) for mistake, value in wrong)
-    return NumericQuestion(name=name, value=true, mistakes=explained, **fields)
+    return NumericQuestion(name=name, value=true, mistakes=tuple(wrong), **fields)

@@ -45,7 +45,7 @@ def write_gradebook(
         raise GraderError(f"Nobody has a grade to write. {listed}")
     count = write_scores(course, assignment, points, comments, timestamps=timestamps)
     said = [listed] if listed else []
-    if policy.points or policy.has_late_rule:
+    if policy.points or policy.total is not None or policy.has_late_rule:
         said.append(
             "nbgrader counts its own points per cell and its own late penalty; those of the policy "
             "were not written."

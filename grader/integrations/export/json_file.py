@@ -17,6 +17,7 @@ class PolicyShown(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     attempts: Literal["best", "last"]
+    total: float | None
     points: dict[int, float]
     due: AwareDatetime | None
     drop_dead: AwareDatetime | None
@@ -51,6 +52,7 @@ def document(scores: ClassScores, policy: Policy) -> ScoresDocument:
     late, minimum = policy.late, policy.minimum
     shown = PolicyShown(
         attempts=policy.attempts,
+        total=policy.total,
         points=policy.points,
         due=late.at("due"),
         drop_dead=late.at("drop_dead"),

@@ -17,6 +17,7 @@ def policy_in_words(policy: Policy) -> list[tuple[str, str]]:
     }
     return [
         (tr("Attempts"), counts[policy.attempts]),
+        *_total_in_words(policy),
         *_late_in_words(policy),
         *_minimum_in_words(policy),
         (tr("Hidden tests"), shown[policy.visibility.hidden]),
@@ -24,11 +25,17 @@ def policy_in_words(policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
+def _total_in_words(policy: Policy) -> list[tuple[str, str]]:
+    if policy.total is None:
+        return []
+    return [(tr("Total"), tr("All parts are scaled to {n:g} points.", n=policy.total))]
+
+
 def _late_in_words(policy: Policy) -> list[tuple[str, str]]:
     late = policy.late
     if late.due is None:
         return [(tr("Lateness"), tr("There is no due date: nothing is late."))]
-    rules = [(tr("Due"), tr("{moment} UTC.", moment=f"{late.at('due'):%Y-%m-%d %H:%M}"))]
+    rules = [(tr("Due"), tr("{moment}.", moment=late.shown(late.aware(late.due))))]
     if late.grace_minutes:
         time = days_text(late.grace_minutes / 1440)
         rules.append((tr("Grace"), tr("Up to {time} are not late.", time=time)))
@@ -42,8 +49,8 @@ def _late_in_words(policy: Policy) -> list[tuple[str, str]]:
         )
         rules.append((tr("Lateness"), rule))
     if late.drop_dead:
-        moment = f"{late.at('drop_dead'):%Y-%m-%d %H:%M}"
-        rules.append((tr("Last date"), tr("From {moment} UTC on, 0.", moment=moment)))
+        moment = late.shown(late.aware(late.drop_dead))
+        rules.append((tr("Last date"), tr("From {moment} on, 0.", moment=moment)))
     if n := len(policy.due_of):
         has = tr_n(n, "1 student has one.", "{n} students have one.")
         rules.append((tr("Extensions"), has))
