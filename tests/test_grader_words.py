@@ -39,7 +39,7 @@ from grader.cli.main import app
 from grader.grades.lateness import Late
 from grader.grades.policy import score
 from grader.grades.policy_file import Minimum, Policy
-from grader.grading import second_run, suite
+from grader.grading import charges, suite
 from grader.grading.suite import Suite, collect
 from grader.integrations.export import gradescope
 from grader.integrations.export.gradescope import results_json
@@ -73,7 +73,7 @@ LOOKED_UP = {
     *("passed", "failed", "not started", "waiting", "out of time"),
     *("solution", "naive", "bound"),  # what a ratio is taken to
     *gradescope._WHY.values(),
-    *(second_run.RIGHT, second_run.WRONG, cells.HIDDEN_FAILED, cells.HIDDEN_ONLY_FAILED),
+    *(charges.RIGHT, charges.WRONG, cells.HIDDEN_FAILED, cells.HIDDEN_ONLY_FAILED),
     *notes.SENTENCES.values(),
     *notes.REFUSALS.values(),
 }
