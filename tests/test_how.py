@@ -172,7 +172,10 @@ def test_what_was_never_begun_is_no_proof_in_grading():
     results = [
         a_result(item, "passed" if "lengths" in item.name else "not_started") for item in items
     ]
-    states = {test.id: (test.state, test.points) for test in with_needs(results, gradings_of(results, items))}
+    states = {
+        test.id: (test.state, test.points)
+        for test in with_needs(results, gradings_of(results, items))
+    }
     assert set(states.values()) == {("waiting", 0.0), ("not_started", 1.0)}
 
 
