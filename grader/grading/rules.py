@@ -40,9 +40,20 @@ def _unless_twin_failed(result: TestResult, confirmed: set[TwinKey]) -> TestResu
 
 
 def held(results: Sequence[TestResult], gradings: Gradings) -> dict[str, Ran]:
-    """Tests that pay nothing until another is right (see `graded`), each with that other one."""
+    """Tests that pay nothing until another is right (see `graded`), each with that other one.
+
+    A trusted version does what the other one asks only of a part that has points, and so a charge.
+    """
+    without_trust = _held(results, gradings, trusted=frozenset())
+    has_points = frozenset(r.part for r in results if r.points and r.id not in without_trust)
+    return _held(results, gradings, has_points)
+
+
+def _held(
+    results: Sequence[TestResult], gradings: Gradings, trusted: frozenset[int]
+) -> dict[str, Ran]:
     found = hanging(
-        Ran(r.id, gradings[r.id], r.state == "passed", frozenset(r.trusted_parts))
+        Ran(r.id, gradings[r.id], r.state == "passed", trusted.intersection(r.trusted_parts))
         for r in results
         if r.state != "out_of_time"
     )
