@@ -12,6 +12,7 @@ import struct
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_page import failed, passed
@@ -272,6 +273,17 @@ def course(tmp_path):
     texts = patched_modules(bug_named("rope-missing-minus"), ROOT / "solution")
     (folder / "assignment" / "rope.py").write_text(texts["rope"], "utf-8")
     return folder
+
+
+def test_parts_behind_one_that_ended_the_process_are_run_all_the_same():
+    started = []
+    watch = Watch(SimpleNamespace(start=lambda parts: started.append(list(parts))))
+    watch.begin([3], [4, 5], "saved")
+    watch.board.running.remove(3)
+    for event in ({"kind": "code", "code": 1}, {"kind": "ended"}, {"kind": "ended"}):
+        watch.on_event(event)
+    assert started == [[3], [4, 5], [5]]
+    assert "ended the process" in watch.board.trouble
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no pseudo-terminals here")

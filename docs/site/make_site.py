@@ -30,7 +30,7 @@ except ImportError as missing:
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-LOOK = ROOT / "grader/reports/pages/static/base.css"  # colours and fonts, as in the reports
+LOOK = ROOT / "assignment/harness/page/base.css"  # colours and fonts, as in the reports
 NAMES = {
     "docs/index.md": "index",
     "assignment/README.md": "handout",

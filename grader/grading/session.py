@@ -16,6 +16,7 @@ from assignment.harness import draws, plugin
 from assignment.harness.cases import Cases
 from assignment.harness.memory import MIB, Needed
 from assignment.harness.outcome import OUTCOME
+from assignment.harness.points import grading_of
 from assignment.harness.student import Backend
 from grader.base.errors import GraderError
 from grader.base.places import ASSIGNMENT, HIDDEN_TESTS
@@ -133,7 +134,10 @@ class GradingSession:
     def pytest_runtest_protocol(self, item: pytest.Function) -> Generator[None, object, object]:
         assert self.backend is not None
         remote = self._remote
-        self.backend.confirms = "oracle" not in item.fixturenames
+        grading = grading_of(item)
+        # A test with values of its own says more of a wrong one than the reference may.
+        is_proof = "oracle" in item.fixturenames or (grading is not None and grading.own_values)
+        self.backend.confirms = not is_proof
         share = PUBLIC_SHARE if visibility_of(item) == "public" else 1.0
         remote.begin_test(item.nodeid, share)
         started = time.monotonic()

@@ -79,6 +79,8 @@ class Watch:
         board = self.board
         if not self._has_code:
             board.trouble = tr("your code ended the process that runs the tests")
+            cut_off = [part for part in board.running if part not in self._waiting]
+            self._waiting = [*cut_off[1:], *self._waiting]  # the first was under way
         board.running, self._waiting = self._waiting, []
         if board.running:
             self._has_code = False

@@ -34,6 +34,8 @@ _ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",
     "PYTHONUTF8": "1",
+    # Two saves of one size within one second look the same to what is compiled.
+    "PYTHONDONTWRITEBYTECODE": "1",
 }
 
 
