@@ -42,11 +42,13 @@ def _unless_twin_failed(result: TestResult, confirmed: set[TwinKey]) -> TestResu
 def held(results: Sequence[TestResult], gradings: Gradings) -> dict[str, Ran]:
     """Tests that pay nothing until another is right (see `graded`), each with that other one.
 
-    A trusted version does what the other one asks only of a part that has points, and so a charge.
+    A trusted version does what the other one asks of a part that has points, and so a charge; or of
+    one that does not run at all: that file is at fault, whatever is in it.
     """
     without_trust = _held(results, gradings, trusted=frozenset())
-    has_points = frozenset(r.part for r in results if r.points and r.id not in without_trust)
-    return _held(results, gradings, has_points)
+    has_points = {r.part for r in results if r.points and r.id not in without_trust}
+    does_not_run = {r.part for r in results if r.import_failure is not None}
+    return _held(results, gradings, frozenset(has_points | does_not_run))
 
 
 def _held(

@@ -14,9 +14,9 @@ import pytest
 
 from assignment.harness import draws, plugin
 from assignment.harness.cases import Cases
+from assignment.harness.compare import Mismatch
 from assignment.harness.memory import MIB, Needed
 from assignment.harness.outcome import OUTCOME
-from assignment.harness.points import grading_of
 from assignment.harness.student import Backend
 from grader.base.errors import GraderError
 from grader.base.places import ASSIGNMENT, HIDDEN_TESTS
@@ -67,16 +67,21 @@ class RemoteBackend:
 
     Attributes:
         confirms: whether answers are compared with the reference, for tests that do not.
+        doubt: the first of these that was wrong; a test's own words on it say more.
     """
 
     def __init__(self, remote: RemoteStudent) -> None:
         self.remote = remote
         self.confirms = False
+        self.doubt: Mismatch | None = None
 
     def call(self, name: str, args: tuple, kwargs: dict) -> tuple[Any, list[str]]:
         result = getattr(self.remote, name)(*args, **kwargs)
-        if self.confirms:
-            require_reference(name, args, kwargs, result)
+        if self.confirms and self.doubt is None:
+            try:
+                require_reference(name, args, kwargs, result)
+            except Mismatch as doubt:
+                self.doubt = doubt
         return result, self.remote.last_call_mutated
 
     def measured(self, name: str, args: list[np.ndarray], room_mib: int) -> Needed:
@@ -134,10 +139,7 @@ class GradingSession:
     def pytest_runtest_protocol(self, item: pytest.Function) -> Generator[None, object, object]:
         assert self.backend is not None
         remote = self._remote
-        grading = grading_of(item)
-        # A test with values of its own says more of a wrong one than the reference may.
-        is_proof = "oracle" in item.fixturenames or (grading is not None and grading.own_values)
-        self.backend.confirms = not is_proof
+        self.backend.confirms, self.backend.doubt = "oracle" not in item.fixturenames, None
         share = PUBLIC_SHARE if visibility_of(item) == "public" else 1.0
         remote.begin_test(item.nodeid, share)
         started = time.monotonic()
@@ -155,6 +157,14 @@ class GradingSession:
         if self.problem is not None:
             item.session.shouldstop = str(self.problem)
         return handled
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self) -> Generator[None, object, object]:
+        assert self.backend is not None
+        called = yield
+        if self.backend.doubt is not None:
+            raise self.backend.doubt
+        return called
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
