@@ -146,6 +146,8 @@ def test_a_small_window_and_strange_signs():
 class NoRuns:
     """Keeps what it is asked for."""
 
+    number = 0
+
     def __init__(self) -> None:
         self.started: list[list[int]] = []
 
@@ -160,18 +162,18 @@ def test_a_save_during_a_run_goes_on_with_what_was_left():
     watch = Watch(runs := NoRuns())
     watch.on_saved(["rope.py"])
     watch.on_saved(["gqa.py"])
-    watch.on_event({"kind": "code", "code": 1})
-    watch.on_event({"kind": "ended"})
+    watch.on_event({"run": 0, "kind": "code", "code": 1})
+    watch.on_event({"run": 0, "kind": "ended"})
     assert runs.started == [[3], [5], [4, 3, 6]]
     for _ in range(3):
-        watch.on_event({"kind": "ended"})
+        watch.on_event({"run": 0, "kind": "ended"})
     assert runs.started[3:] == [[3, 6], [6]]
     assert "ended the process" in watch.board.trouble and watch.board.running == []
     watch.on_saved(["nobody.py"])
     assert "no part uses it" in watch.board.news and len(runs.started) == 5
     watch.on_saved(["test_part3_rope.py"])
     assert runs.started[5:] == [[], list(ALL)]
-    watch.on_event({"kind": "broken", "why": "MemoryError"})
+    watch.on_event({"run": 0, "kind": "broken", "why": "MemoryError"})
     assert watch.board.trouble.endswith("MemoryError")
     watch.on_key("q")
     assert watch.is_over
@@ -279,11 +281,12 @@ def course(tmp_path):
 
 def test_parts_behind_one_that_ended_the_process_are_run_all_the_same():
     started = []
-    watch = Watch(SimpleNamespace(start=lambda parts: started.append(list(parts))))
+    watch = Watch(SimpleNamespace(number=2, start=lambda parts: started.append(list(parts))))
     watch.begin([3], [4, 5], "saved")
     watch.board.running.remove(3)
+    watch.on_event({"run": 1, "kind": "ended"})  # of a run before this one
     for event in ({"kind": "code", "code": 1}, {"kind": "ended"}, {"kind": "ended"}):
-        watch.on_event(event)
+        watch.on_event({"run": 2} | event)
     assert started == [[3], [4, 5], [5]]
     assert "ended the process" in watch.board.trouble
 

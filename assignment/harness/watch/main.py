@@ -60,6 +60,8 @@ class Watch:
             self.board.next_hint()
 
     def on_event(self, event: Event) -> None:
+        if event["run"] != self._runs.number:
+            return  # it was on its way when another run began
         kind, board = event["kind"], self.board
         if kind == "tests":
             board.collected(event["tests"])

@@ -150,11 +150,14 @@ class Runs:
 
     Args:
         tell: called from a thread with each event of the run that was started last.
+
+    Attributes:
+        number: of that run.
     """
 
     def __init__(self, tell: Callable[[Event], None], language: str) -> None:
         self._tell, self._language = tell, language
-        self._number = 0
+        self.number = 0
         self._server: subprocess.Popen | None = None
         self._child = 0
         if HAS_FORK:
@@ -163,9 +166,9 @@ class Runs:
     def start(self, parts: Sequence[int]) -> None:
         """Run the tests of these parts; a run that has not ended yet is ended."""
         self.stop()
-        self._number += 1
+        self.number += 1
         files = [_file_of(number) for number in parts]
-        order = {"run": self._number, "files": files, "lang": self._language}
+        order = {"run": self.number, "files": files, "lang": self._language}
         if not HAS_FORK:
             self._server = self._process(json.dumps(order))
             return
@@ -211,14 +214,14 @@ class Runs:
                 event = json.loads(line)
             except ValueError:  # of a run that was ended
                 continue
-            is_wanted = event["run"] == self._number
+            is_wanted = event["run"] == self.number
             if event["kind"] == "started":
                 self._child = event["process"] if is_wanted else _end(event["process"])
             elif is_wanted:
                 self._child = 0 if event["kind"] == "ended" else self._child
                 self._tell(event)
         if HAS_FORK and process is self._server:
-            self._tell({"run": self._number, "kind": "broken", "why": _why(process)})
+            self._tell({"run": self.number, "kind": "broken", "why": _why(process)})
 
 
 def _end(child: int) -> int:
