@@ -27,7 +27,7 @@ class Attack:
         some: sections or parts with the fraction of their points that may be left at most. A
             section that is in neither has no point.
         lost: names of tests that have no point, wherever they are.
-        state: of the record.
+        state: of the record; "graded or partial" where its budget may end before its tests.
         says: texts that stand in what the grader tells: reason, messages, notes, output.
         build: makes what is handed in and returns its path; None for a program.
     """

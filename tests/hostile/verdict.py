@@ -11,7 +11,7 @@ MARKER = "GOT IT"  # what a submission prints that got what it was after
 def problems(attack: Attack, result: SubmissionResult) -> list[str]:
     """Where the record differs from the verdict, in words; none when all is well."""
     found = []
-    if result.state != attack.state:
+    if result.state not in attack.state.split(" or "):
         found.append(f"state {result.state}, expected {attack.state}: {result.reason}")
     told = told_by(result)
     found += [f"nowhere said: {words!r}" for words in attack.says if words not in told]
