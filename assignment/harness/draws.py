@@ -14,7 +14,6 @@ from typing import TypeVar
 
 import hypothesis
 import numpy as np
-from hypothesis.internal.conjecture import providers
 
 from .words import tr
 
@@ -80,7 +79,10 @@ def draw_the_same_everywhere() -> None:
     """Keep hypothesis from mixing constants of the modules around the tests into what it draws.
 
     Which these are hangs on where the homework lies: beside other projects, or installed. Versions
-    before 6.131 draw no such constants.
+    before 6.131 draw no such constants, and the oldest have no such module.
     """
-    if hasattr(providers, "_get_local_constants"):
-        providers._get_local_constants = providers.Constants
+    with contextlib.suppress(ImportError):
+        from hypothesis.internal.conjecture import providers
+
+        if hasattr(providers, "_get_local_constants"):
+            providers._get_local_constants = providers.Constants
