@@ -88,8 +88,8 @@ def test_a_difference_says_where_something_is_wrong():
         "token 0–2, 5–8."
     )
     assert directions(difference) == "Down: step 0–3; across: token 0–8."
-    assert difference.levels.shape == (2, 4, 9)  # a panel for each batch row
-    assert np.argwhere(difference.levels).tolist() == [[1, 2, 3], [1, 2, 4]]
+    assert difference.cells.shape == (2, 4, 9)  # a panel for each batch row
+    assert np.argwhere(difference.cells).tolist() == [[1, 2, 3], [1, 2, 4]]
     assert unpacked(packed(failed())).difference.wrong_at == difference.wrong_at
 
 
@@ -97,8 +97,8 @@ def test_a_difference_is_small_whatever_the_array():
     wrong = np.zeros((3, 9, 200, 300), bool)
     wrong[0, 0, 199, 299] = True
     difference = Difference.of(wrong, ("batch", "head", "position", "feature"))
-    assert difference.levels.shape == (MAX_PANELS, MAX_ROWS, MAX_COLUMNS)
-    assert np.argwhere(difference.levels).tolist() == [[0, MAX_ROWS - 1, MAX_COLUMNS - 1]]
+    assert difference.cells.shape == (MAX_PANELS, MAX_ROWS, MAX_COLUMNS)
+    assert np.argwhere(difference.cells).tolist() == [[0, MAX_ROWS - 1, MAX_COLUMNS - 1]]
     assert difference.n_left_out == 27 - MAX_PANELS
     assert len(str(draw_difference(difference))) < 20_000
 
@@ -111,8 +111,8 @@ def test_what_is_no_picture(shape):
 def test_how_far_off_an_entry_is():
     errors = np.array([0, 1e-8, 0.01, 0.5, math.inf, math.nan])
     wrong = np.array([False] + [True] * 5)
-    assert Difference.of(wrong, ("token",), errors).levels.tolist() == [[[0, 1, 2, 3, 3, 3]]]
-    assert Difference.of(wrong, ("token",)).levels.max() == 4
+    assert Difference.of(wrong, ("token",), errors).cells.tolist() == [[[0, 1, 2, 3, 3, 3]]]
+    assert Difference.of(wrong, ("token",)).cells.max() == 4
 
 
 # --------------------------------------------------------------------------------------- the page

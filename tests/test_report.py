@@ -26,10 +26,11 @@ from typer.testing import CliRunner
 
 from assignment.harness import real_text
 from assignment.harness.compare import MAX_STEPS, Mismatch, check_array
+from assignment.harness.difference import Difference
 from assignment.harness.known_bugs import known_bugs
 from assignment.harness.page.document import document, heading, own_files, section
 from assignment.harness.page.markup import element, marked, rendered
-from assignment.harness.page.plots import error_plot, power
+from assignment.harness.page.plots import error_plot, in_words, power
 from grader.base.errors import GraderError
 from grader.base.notes import note
 from grader.base.places import ASSIGNMENT
@@ -615,8 +616,23 @@ def test_the_model_writes_only_where_the_decode_is_wrong(state, texts):
     assert submission._texts(SimpleNamespace(real_model=None), remote, [test]) == ("", "")
 
 
-@pytest.mark.parametrize(("case", "kept"), [("public", (0.5,)), ("hidden", ())])
-def test_errors_of_hidden_cases_are_not_kept(case, kept):
+@pytest.mark.parametrize("case", ["public", "hidden"])
+def test_what_is_plotted_is_kept_of_public_cases_only(case):
     callspec = SimpleNamespace(params={"oracle": case})
     item = SimpleNamespace(path=ASSIGNMENT / "test_x.py", callspec=callspec)
-    assert result._error_by_step(item, SimpleNamespace(error_by_step=(0.5,))) == kept
+    wrong = {"error_by_step": (0.5,), "difference": object()}
+    kept = result._plotted(item, SimpleNamespace(**wrong))
+    assert kept == (wrong if case == "public" else {})
+
+
+def test_where_an_array_is_wrong_is_drawn_from_the_record(tmp_path):
+    wrong = Difference.of(np.eye(3, dtype=bool), ("query", "key"))
+    test = make_test(2, "2.1", "mask", "mask", "public", **failed_decode(message="wrong"))
+    test = test.model_copy(update={"difference": wrong, "error_by_step": ()})
+    write_record(tmp_path, make_record("ana", [test]))
+    record, why = read_record(tmp_path, "ana")
+    assert record is not None, why
+    [plot] = [
+        a["aria-label"] for a, _ in Page(page_of(record)).all("svg") if a.get("role") == "img"
+    ]
+    assert plot == in_words(wrong) == "Something is wrong at query 0–2, key 0–2."

@@ -143,8 +143,8 @@ def unpacked(text: str) -> Outcome:
 
 def _difference(**fields: Any) -> Difference:
     tuples = {name: tuple(fields[name]) for name in ("axes", "shape")}
-    wrong_at = tuple(map(tuple, fields["wrong_at"]))
-    return Difference(**fields | tuples | {"wrong_at": wrong_at})
+    nested = {name: tuple(map(tuple, fields[name])) for name in ("levels", "wrong_at")}
+    return Difference(**fields | tuples | nested)
 
 
 # What an outcome has beside plain values.

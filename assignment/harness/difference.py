@@ -22,15 +22,15 @@ class Difference:
         axes: names of the array's axes, outermost first; none where they have no names.
         shape: the array's.
         levels: 0 (right) to 3 (far off), or 4 (wrong, where it is not said by how much), by panel,
-            row and column. Where an axis is longer than the picture, the worst of the entries that
-            share a cell.
+            row and column, a digit each. Where an axis is longer than the picture, the worst of the
+            entries that share a cell.
         row_axis: the axis that goes down; the last one goes across, others are the panels.
         wrong_at: for each axis the indices at which something is wrong.
     """
 
     axes: tuple[str, ...]
     shape: tuple[int, ...]
-    levels: np.ndarray
+    levels: tuple[tuple[str, ...], ...]
     row_axis: int
     wrong_at: tuple[tuple[int, ...], ...]
 
@@ -54,10 +54,15 @@ class Difference:
         return cls(
             axes if len(axes) == wrong.ndim else (),
             wrong.shape,
-            _pooled(_pooled(panels, 1, MAX_ROWS), 2, MAX_COLUMNS),
+            _as_digits(_pooled(_pooled(panels, 1, MAX_ROWS), 2, MAX_COLUMNS)),
             row_axis,
             tuple(tuple(map(int, np.flatnonzero(wrong.any(axis=rest)))) for rest in others),
         )
+
+    @property
+    def cells(self) -> np.ndarray:
+        """The levels as numbers, of shape (panels, rows, columns)."""
+        return np.array([[list(map(int, row)) for row in panel] for panel in self.levels])
 
     @property
     def panel_axes(self) -> tuple[int, ...]:
@@ -73,6 +78,10 @@ class Difference:
         """The indices of a panel, one for each of the panel axes."""
         lengths = tuple(self.shape[axis] for axis in self.panel_axes)
         return tuple(map(int, np.unravel_index(panel, lengths))) if lengths else ()
+
+
+def _as_digits(levels: np.ndarray) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple("".join(map(str, row)) for row in panel) for panel in levels.tolist())
 
 
 def _pooled(levels: np.ndarray, axis: int, most: int) -> np.ndarray:

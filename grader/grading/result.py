@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -45,7 +45,7 @@ def result_of(item: pytest.Function, outcome: Outcome | None, seconds: float = 0
         first_bad_step=outcome.first_bad.get("step") if outcome else None,
         max_error=outcome.max_error if outcome else None,
         tolerance=outcome.tolerance if outcome else None,
-        error_by_step=_error_by_step(item, outcome),
+        **_plotted(item, outcome),
         seconds=seconds,
     )
 
@@ -55,17 +55,19 @@ def _import_failure(outcome: Outcome | None) -> ImportFailure | None:
     return ImportFailure(**asdict(failure)) if failure else None
 
 
+def _plotted(item: pytest.Function, outcome: Outcome | None) -> dict[str, Any]:
+    """For the student's own plots, so of public cases only."""
+    if outcome is None or visibility_of(item) == "hidden":
+        return {}
+    return {"error_by_step": outcome.error_by_step, "difference": outcome.difference}
+
+
 def with_remark(result: TestResult) -> TestResult:
     """A student who runs a failing test at home may see it pass: its examples are others there."""
     remark = draws.remark()
     if not remark or result.state != FAILED or result.visibility != "public":
         return result
     return result.model_copy(update={"message": f"{result.message}\n{remark}"})
-
-
-def _error_by_step(item: pytest.Function, outcome: Outcome | None) -> tuple[float, ...]:
-    """For the student's own plot, so of public cases only."""
-    return outcome.error_by_step if outcome and visibility_of(item) == "public" else ()
 
 
 def visibility_of(item: pytest.Function) -> Visibility:

@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from assignment.harness.difference import Difference
 from grader.base.notes import Note, bounded, note
 from grader.base.words import spoken_title, tr
 from grader.results import old_records
@@ -120,6 +121,7 @@ class TestResult(_Strict):
         trusted_parts: the parts that had to be exchanged for that.
         own_message: what that first, failed run said.
         error_by_step: largest error of each decode step, where a public decode test failed.
+        difference: which entries of an array are wrong, where a public test failed.
         charge: why a test that passed has less than its points.
     """
 
@@ -145,6 +147,7 @@ class TestResult(_Strict):
     max_error: float | None = None
     tolerance: float | None = None
     error_by_step: Steps = ()
+    difference: Difference | None = None
     with_trusted_parts: bool = False
     trusted_parts: tuple[int, ...] = ()
     own_message: Message = ""

@@ -177,7 +177,8 @@ MAX_CELL, MIN_PANEL = 14.0, 96.0
 
 def draw_difference(difference: Difference) -> Element:
     """Which entries are wrong: a panel for each of the outer axes' places."""
-    n_panels, n_rows, n_columns = difference.levels.shape
+    cells = difference.cells
+    n_panels, n_rows, n_columns = cells.shape
     least = max(MIN_PANEL, min(WIDTH, n_columns * 3.0))
     per_line = min(n_panels, int((WIDTH + GAP) // (least + GAP)))
     if difference.panel_axes:  # heads beside each other, batches below each other
@@ -193,7 +194,7 @@ def draw_difference(difference: Difference) -> Element:
         x, y = (panel % per_line) * (width + GAP), (panel // per_line) * step_down
         if difference.panel_axes:
             drawn.append(_label(_panel_title(difference, panel), x, y + 11))
-        drawn += _cells(difference.levels[panel], x, y + title, cell, height)
+        drawn += _cells(cells[panel], x, y + title, cell, height)
     whole = math.ceil(n_panels / per_line) * step_down - GAP
     return _drawing("difference", WIDTH, round(whole + 1, 1), in_words(difference), drawn)
 

@@ -289,7 +289,7 @@ def _difference(difference: Difference) -> Element:
 
 
 def _has(difference: Difference, level: int) -> bool:
-    return bool((difference.levels == level).any())
+    return bool((difference.cells == level).any())
 
 
 # ------------------------------------------------------------------------------------- others

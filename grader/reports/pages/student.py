@@ -259,6 +259,7 @@ def _failure(failed: Sequence[TestResult], is_plotted: bool) -> Failure:
         also=tuple(filter(None, others)),
         errors=tuple(first.error_by_step) if is_plotted else (),
         tolerance=first.tolerance or 0.0,
+        difference=first.difference,
     )
 
 
