@@ -72,7 +72,7 @@ def test_it_holds_what_a_student_needs_and_nothing_else(bundled):
         *("README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml"),
         *("homework.ipynb", "run_tests.py"),
     }
-    assert {name.partition("/")[0] for name in inside - top} == {"assignment"}
+    assert {name.partition("/")[0] for name in inside - top} == {"assignment", ".devcontainer"}
     for module in STUDENT_MODULES:
         stub = bundled[f"{NAME}/assignment/{module}.py"].decode()
         assert "raise NotImplementedError(" in stub
@@ -525,6 +525,45 @@ def test_the_notebook_tests_what_its_cells_define(unpacked, filled_notebook, tmp
         # Part 4 of the solution calls a function of part 5, whose cell comes later.
         waiting = [line for line in table if not line.endswith(state)]
         assert all("waiting for 5.1 grouped_query_attention" in line for line in waiting), output
+
+
+def alone(folder: Path, archive: bytes | None, address: str = "") -> subprocess.CompletedProcess:
+    """The stubs' notebook run in a folder of its own, by a Python that knows no homework."""
+    stubs = {module: skeleton.generated_files()[f"{module}.py"] for module in STUDENT_MODULES}
+    needs = project.load_project().dependencies
+    (folder / "mine.ipynb").write_bytes(notebook.homework_notebook(stubs, needs, address))
+    if archive is not None:
+        (folder / f"{NAME}.zip").write_bytes(archive)
+    knows_none = (
+        "import sys, pathlib\n"
+        "others = [p for p in sys.path[1:] if not (pathlib.Path(p) / 'assignment').exists()]\n"
+        "sys.path = ['', *others]\n"
+    )
+    (folder / "kernel.py").write_text(knows_none + KERNEL)
+    command = [sys.executable, "kernel.py", "mine.ipynb"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_notebook_alone_unpacks_the_bundle_beside_it(released, tmp_path):
+    done = alone(tmp_path, (released / f"{NAME}.zip").read_bytes())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("not started") >= len(PARTS)
+    assert (tmp_path / "run_tests.py").is_file() and not (tmp_path / "homework.ipynb").exists()
+
+
+def test_the_notebook_alone_fetches_the_bundle(released, tmp_path):
+    address = (released / f"{NAME}.zip").as_uri()
+    assert alone(tmp_path, None, address).returncode == 0
+
+
+def test_the_notebook_alone_says_what_to_upload(tmp_path):
+    done = alone(tmp_path, None)
+    assert done.returncode == 1 and f"Upload {NAME}.zip" in done.stderr
+
+
+def test_an_address_that_is_none_is_refused(tmp_path):
+    result = CliRunner().invoke(main.app, ["release", str(tmp_path / "out"), "--url", "zip here"])
+    assert result.exit_code == 2 and "no address of the web" in result.output
 
 
 @pytest.mark.slow

@@ -31,9 +31,21 @@ def release_command(
             "lateness is left to Gradescope.",
         ),
     ] = False,
+    url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Where the zip will lie: homework.ipynb fetches it there when it stands alone, as "
+            "on Colab.",
+        ),
+    ] = "",
     lang: TextLangOption = "en",
 ) -> None:
     """Write what students get: kv-cache-homework/ and the same as kv-cache-homework.zip."""
+    if url and not url.startswith(("https://", "http://")):
+        raise GraderError(
+            f"--url {url} is no address of the web: https://.../kv-cache-homework.zip"
+        )
     if gradescope:
         _release_autograder(out, policy, secret_file, late, lang)
     elif policy or secret_file or late:
@@ -42,15 +54,15 @@ def release_command(
             "them with --gradescope."
         )
     else:
-        _release_bundle(out, lang)
+        _release_bundle(out, lang, url)
 
 
-def _release_bundle(out: Path, lang: str) -> None:
+def _release_bundle(out: Path, lang: str, url: str) -> None:
     from grader.integrations.release.archive import File, zip_bytes
     from grader.integrations.release.bundle import NAME, bundle_files
     from grader.integrations.release.place import write_release
 
-    files = bundle_files(lang)
+    files = bundle_files(lang, url)
     archive = zip_bytes({f"{NAME}/{name}": file for name, file in files.items()})
     write_release(out, {NAME: files, f"{NAME}.zip": File(archive)})
     console = Console()

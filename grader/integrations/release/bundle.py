@@ -2,7 +2,7 @@
 
 import json
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from assignment.harness.parts import STUDENT_MODULES
 from grader.authoring import skeleton
@@ -11,21 +11,22 @@ from grader.base.words import speaking
 from grader.integrations.release import notebook
 from grader.integrations.release.archive import File
 from grader.integrations.release.leaks import leaks
+from grader.integrations.release.notebook import BUNDLE as NAME
 from grader.integrations.release.project import Project, load_project
-from grader.integrations.release.sources import PACKAGE, homework_files
+from grader.integrations.release.sources import PACKAGE, homework_files, is_cache
 
-NAME = "kv-cache-homework"
 OWN_FILES = Path(__file__).with_name("student")
 CHANGELOG = "CHANGELOG.md"
 WATCH_EXTRA = ["rich>=13.7", "watchfiles>=0.20"]
 _HEADING = re.compile(r"^## (\S+)", re.M)
 
 
-def bundle_files(language: str = "en") -> dict[str, File]:
+def bundle_files(language: str = "en", address: str = "") -> dict[str, File]:
     """Every file of the bundle by its path below kv-cache-homework/.
 
     Args:
         language: of the notebook's text.
+        address: where the bundle will lie, for a notebook that stands alone.
 
     Raises:
         GraderError: assignment/ is stale or holds what does not belong there, the changelog says
@@ -33,19 +34,25 @@ def bundle_files(language: str = "en") -> dict[str, File]:
     """
     project = load_project()
     files = {f"{PACKAGE}/{name}": content for name, content in homework_files().items()}
-    files |= {path.name: path.read_bytes() for path in OWN_FILES.iterdir() if path.is_file()}
+    files |= _own_files()
     files["pyproject.toml"] = pyproject(project).encode()
     files["LICENSE"] = project.licence.encode()
     generated = skeleton.generated_files()
     stubs = {module: generated[f"{module}.py"] for module in STUDENT_MODULES}
     with speaking(language):
-        files[notebook.NAME] = notebook.homework_notebook(stubs)
+        files[notebook.NAME] = notebook.homework_notebook(stubs, project.dependencies, address)
     files = {name: with_unix_lines(name, content) for name, content in files.items()}
     _require_changelog(files[CHANGELOG].decode(), project.version)
     if found := leaks(files):
         more = f" ({len(found) - 1} more after this one.)" if len(found) > 1 else ""
         raise GraderError(f"Nothing was released, for {found[0]}.{more} Take it out first.")
     return {name: File(content) for name, content in files.items()}
+
+
+def _own_files() -> dict[str, bytes]:
+    own = [path for path in OWN_FILES.rglob("*") if path.is_file()]
+    named = {PurePosixPath(path.relative_to(OWN_FILES).as_posix()): path for path in own}
+    return {str(name): path.read_bytes() for name, path in named.items() if not is_cache(name)}
 
 
 def pyproject(project: Project) -> str:

@@ -7,7 +7,7 @@ a kernel would; lines that begin with `%` are not for them, so the tests are run
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from assignment.harness.parts import PARTS, STUDENT_MODULES, Part
 from assignment.harness.words import Text
@@ -16,6 +16,7 @@ from grader.intake.course import PACKAGE
 from grader.integrations.nbgrader.handout import PartText, part_texts
 
 NAME = "homework.ipynb"
+BUNDLE = "kv-cache-homework"
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -26,7 +27,8 @@ _TITLE = Text(
 
 Start Jupyter in the folder that holds this notebook and `assignment/`. Write each function in its
 cell, in place of `raise NotImplementedError(...)`, and run the cell; the cell at the end of a part
-runs its tests on what you wrote. Restart the kernel and run all cells before you hand in.
+runs its tests on what you wrote. Restart the kernel and run all cells before you hand in. Where the
+notebook stands alone, as on Colab, its first cell unpacks the zip with the rest.
 
 The same homework, without a notebook, is `assignment/README.md` and the files beside it. Hand in
 one of the two: where `.py` files of the homework are handed in as well, those are graded.""",
@@ -35,23 +37,57 @@ one of the two: where `.py` files of the homework are handed in as well, those a
 
 在放着这个 notebook 和 `assignment/` 的文件夹里启动 Jupyter。每个函数写在它的单元里，换掉
 `raise NotImplementedError(...)`，再运行这个单元；每一部分最后的单元会对你写的函数跑测试。
-交之前，请重启内核，把所有单元运行一遍。
+交之前，请重启内核，把所有单元运行一遍。只有 notebook 时（比如在 Colab 上），第一个单元会解压
+其余文件所在的 zip。
 
 不用 notebook 的同一份作业是 `assignment/README.zh.md` 和它旁边的文件。两样里交一样：
 如果作业的 `.py` 文件也一起交了，评的是那些文件。""",
 )
 
+# In Python without magics: the graders run it like any cell.
+_UNPACK = """\
+# Does nothing where assignment/ is there; else unpacks {archive}, which is fetched from
+# ADDRESS or was uploaded beside this notebook.
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+import sys
+import urllib.request
 
-def homework_notebook(modules: Mapping[str, str]) -> bytes:
+ADDRESS = {address}
+if importlib.util.find_spec("assignment") is None:
+    if ADDRESS and not pathlib.Path("{archive}").exists():
+        urllib.request.urlretrieve(ADDRESS, "{archive}")
+    if not pathlib.Path("{archive}").exists():
+        raise FileNotFoundError("Upload {archive} (Colab: folder at the left) and run this again")
+    shutil.unpack_archive("{archive}")
+    all_but_this = shutil.ignore_patterns("{notebook}")
+    shutil.copytree("{folder}", ".", dirs_exist_ok=True, ignore=all_but_this)
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *{needs}], check=True)
+    importlib.invalidate_caches()"""
+
+
+def homework_notebook(
+    modules: Mapping[str, str], needs: Iterable[str] = (), address: str = ""
+) -> bytes:
     """The notebook of the sources of the student's modules, by name, as stubs or filled in.
 
     Its text is in the language spoken.
+
+    Args:
+        needs: what pip is to install where the notebook stands alone.
+        address: where it finds the students' bundle then.
 
     Raises:
         ValueError: a listed function is not defined in its module.
     """
     imports, functions = _split(modules)
-    cells = [_markdown("title", _TITLE.spoken), _code("imports", imports)]
+    cells = [
+        _markdown("title", _TITLE.spoken),
+        _code("alone", _unpack(needs, address)),
+        _code("imports", imports),
+    ]
     texts = part_texts(language())
     for part in PARTS:
         cells += _cells_of(part, texts[part.number], functions)
@@ -73,6 +109,16 @@ def _cells_of(part: Part, text: PartText, functions: Mapping[str, str]) -> Itera
     if text.closing.strip():
         yield _markdown(f"part{part.number}-closing", text.closing.strip())
     yield _code(f"part{part.number}-tests", _tests(f"part{part.number}"))
+
+
+def _unpack(needs: Iterable[str], address: str) -> str:
+    return _UNPACK.format(
+        archive=f"{BUNDLE}.zip",
+        address=json.dumps(address),
+        folder=BUNDLE,
+        notebook=NAME,
+        needs=json.dumps(list(needs)),
+    )
 
 
 def _tests(*words: str) -> str:
