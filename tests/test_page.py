@@ -22,7 +22,7 @@ from assignment.harness import real_text, words
 from assignment.harness.at_home import packed, unpacked
 from assignment.harness.compare import Mismatch, check_array
 from assignment.harness.difference import MAX_COLUMNS, MAX_PANELS, MAX_ROWS, Difference
-from assignment.harness.outcome import FAILED, PASSED, Outcome
+from assignment.harness.outcome import FAILED, NOT_STARTED, PASSED, Outcome
 from assignment.harness.page.own import own_page
 from assignment.harness.page.plots import directions, draw_difference, in_words
 from assignment.harness.points import Grading
@@ -226,3 +226,15 @@ def test_the_right_text_is_the_reference_s():
         pytest.skip("SmolLM2-135M is not installed")
     content = json.loads(real_text.TEXT_FILE.read_text(encoding="utf-8"))
     assert authoring.make(folder) == content
+
+
+def test_a_part_that_was_never_started_is_one_row():
+    def stub(section: str) -> Outcome:
+        return replace(passed(section), state=NOT_STARTED, needs=f"{section} x")
+
+    begun = [passed("1.1"), stub("1.2")]
+    rows = Page(page_of(*begun, stub("3.1"), stub("3.2"), stub("7.1"))).text()
+    table = rows[rows.index("All tests") :]
+    assert "1.1 softmax" in table and "1.2 softmax" in table and "7.1 softmax" in table
+    assert "3 Rotary positions (RoPE): not started0 of 20 of 4" in table
+    assert "3.1 softmax" not in table

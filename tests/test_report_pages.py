@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 from report_support import class_records, dump_dom, make_class, make_record, require_chromium
@@ -114,6 +115,31 @@ def test_the_table_reads_without_script(site):
     assert len(rows) == 31 and rows[0]["state"] == "error"
     assert html.count('href="students/') >= 31
     assert re.search(r'<form id="controls"[^>]* hidden>', html) and "<noscript>" in html
+
+
+MEASURE = """<script>addEventListener("load", () => {
+  const right = (found) => Math.max(...[...document.querySelectorAll(found)]
+    .filter((e) => e.textContent).map((e) => e.getBoundingClientRect().right));
+  const map = document.getElementById("scroller");
+  document.body.dataset.measured = JSON.stringify({
+    wide: innerWidth, total: right("#table .total"), remark: right("#table .remark"),
+    parts: right("#table [data-p]"), map: map.scrollWidth - map.clientWidth,
+  });
+});</script></body>"""
+
+
+@pytest.mark.parametrize("width", [500, 1280])
+def test_score_remarks_and_all_tests_are_in_sight(site, tmp_path, width):
+    """On a narrow page (500 px are Chromium's least) the map scrolls, for its cells to be hit."""
+    html = (site / "index.html").read_text(encoding="utf-8")
+    page = tmp_path / "measured.html"
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy"[^>]*>', html)[0]
+    page.write_text(html.replace(policy, "").replace("</body>", MEASURE), encoding="utf-8")
+    found, _ = dump_dom(page, "", f"--window-size={width},900", "--virtual-time-budget=4000")
+    measured = json.loads(unescape(re.search(r'data-measured="([^"]*)"', found)[1]))
+    assert measured["wide"] == width
+    assert max(measured[name] for name in ("total", "remark", "parts")) <= width
+    assert (measured["map"] == 0) == (width == 1280)
 
 
 def test_a_class_of_900_is_small_and_opens(tmp_path):

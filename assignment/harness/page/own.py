@@ -200,12 +200,14 @@ def _test_rows(run: Summary) -> list[TestRow]:
         )
     return [
         TestRow(
+            tests[0].grading.part,
             section,
             title,
             (sum(o.state == PASSED for o in tests), len(tests)),
             (0, 0),
             run.earned(tests),
             sum(o.grading.points for o in tests),
+            any(o.state not in (NOT_STARTED, WAITING) for o in tests),
         )
         for (section, title), tests in groups.items()
     ]

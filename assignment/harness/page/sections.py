@@ -5,26 +5,20 @@ What a section shows is handed to it as plain facts; the words are made here.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..difference import Difference
 from ..known_bugs import KnownBug
+from ..parts import PART_BY_NUMBER
 from ..real_text import ModelText
 from ..shown import SideBySide
-from ..words import tr
+from ..words import spoken, tr
 from .document import listed, section
 from .markup import Child, Element, element, tr_marked
-from .plots import (
-    bar,
-    directions,
-    draw_difference,
-    draw_error_plot,
-    error_plot,
-    in_words,
-    key,
-)
+from .plots import bar, directions, draw_difference, draw_error_plot, error_plot, in_words, key
 
 N_IN_FULL = 3
 
@@ -333,27 +327,51 @@ def _column(title: str, text: list[Child]) -> Element:
 
 @dataclass(frozen=True)
 class TestRow:
-    """Tests of one title: passed and all, on public and on hidden cases."""
+    """Tests of one title: passed and all, on public and on hidden cases.
 
+    Attributes:
+        is_started: whether none of them came upon a stub.
+    """
+
+    part: int
     section: str
     title: str
     public: tuple[int, int]
     hidden: tuple[int, int]
     points: float
     most: float
+    is_started: bool
 
 
 def all_tests(rows: Iterable[TestRow], caption: str, shows_hidden: bool) -> Element:
-    """A row a title."""
+    """A row a title, and one for all of a part that was never started."""
     names = [tr("Public"), tr("Hidden")] if shows_hidden else [tr("Public")]
     table = element(
         "table",
         element("caption", caption),
         _head(tr("Test"), *names, tr("Points")),
-        element("tbody", [_test_row(row, shows_hidden) for row in rows]),
+        element("tbody", [_test_row(row, shows_hidden) for row in _folded_rows(rows)]),
         class_="tests",
     )
     return section("tests", tr("All tests"), table)
+
+
+def _folded_rows(rows: Iterable[TestRow]) -> Iterator[TestRow]:
+    for _, tests in itertools.groupby(rows, lambda row: row.part):
+        of_part = list(tests)
+        if len(of_part) == 1 or any(row.is_started for row in of_part):
+            yield from of_part
+        else:
+            yield _sum_of(of_part)
+
+
+def _sum_of(rows: Sequence[TestRow]) -> TestRow:
+    """Of a part of which nothing was written yet."""
+    part = PART_BY_NUMBER[rows[0].part]
+    title = tr("{title}: not started", title=spoken(part.title))
+    public, hidden = sum(row.public[1] for row in rows), sum(row.hidden[1] for row in rows)
+    most = sum(row.most for row in rows)
+    return TestRow(part.number, str(part.number), title, (0, public), (0, hidden), 0.0, most, False)
 
 
 def _test_row(row: TestRow, shows_hidden: bool) -> Element:

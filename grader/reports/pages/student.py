@@ -319,12 +319,14 @@ def _test_rows(seen: Iterable[TestResult], score: Score) -> tuple[TestRow, ...]:
         groups.setdefault((test.part, test.section, title), []).append(test)
     return tuple(
         TestRow(
+            part,
             section,
             title,
             _passed(tests, "public"),
             _passed(tests, "hidden"),
             round(sum(test.points for test in tests) * scale.get(part, 1.0), 6),
             round(sum(test.max_points for test in tests) * scale.get(part, 1.0), 6),
+            any(test.state not in ("not_started", "waiting") for test in tests),
         )
         for (part, section, title), tests in sorted(groups.items(), key=lambda group: group[0][0])
     )

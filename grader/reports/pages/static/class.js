@@ -164,7 +164,11 @@
   let step = 6; // width of a test's column
   let cursor = null; // {row, column} of the shown
   let size = { width: 0, height: 0 };
+  let whole = size; // of all cells, of which the box shows a piece
 
+  // How high the table will be, or the scroll bar jumps when its rows are laid out.
+  const rowHeight = window.innerWidth > 544 ? 34 : 74;
+  document.querySelector(".wide").style.containIntrinsicSize = `auto ${students.length * rowHeight}px`;
   const spacer = document.createElement("div");
   scroller.append(spacer);
 
@@ -179,9 +183,11 @@
   };
   const layOut = () => {
     const room = scroller.clientWidth;
-    names = room < 560 ? 112 : 190;
-    step = Math.min(26, Math.max(4.5, (room - names - 8) / Math.max(columns.length, 1)));
-    const whole = { width: names + step * columns.length + 8, height: HEAD + ROW * shown.length + 6 };
+    const isNarrow = room < 560;
+    names = isNarrow ? 112 : 190;
+    // A wide page shows every test at once; on a narrow one the cells stay large enough to be hit.
+    step = Math.min(26, Math.max(isNarrow ? 4.5 : 2, (room - names - 8) / Math.max(columns.length, 1)));
+    whole = { width: names + step * columns.length + 8, height: HEAD + ROW * shown.length + 6 };
     size = { width: room, height: Math.min(whole.height, 544) };
     const ratio = window.devicePixelRatio || 1;
     canvas.width = Math.round(size.width * ratio);
@@ -225,7 +231,7 @@
     const { scrollLeft, scrollTop } = scroller;
     const first = Math.floor(scrollTop / ROW);
     const last = Math.min(shown.length, Math.ceil((scrollTop + size.height - HEAD) / ROW) + 1);
-    const gap = step >= 6 ? 1 : 0.5;
+    const gap = step >= 6 ? 1 : step >= 4 ? 0.5 : 0.3;
     pen.clearRect(0, 0, size.width, size.height);
     rect("paper", 0, 0, size.width, size.height);
     pen.textBaseline = "middle";
@@ -253,6 +259,19 @@
     drawCursor(scrollLeft, scrollTop);
     drawNames(first, last, scrollTop);
     drawHead(scrollLeft);
+    drawEdge(scrollLeft);
+  };
+  // Cells fade where there are more of them to the right.
+  const drawEdge = (scrollLeft) => {
+    if (scrollLeft + size.width >= whole.width - 1) return;
+    const fade = pen.createLinearGradient(size.width - 40, 0, size.width, 0);
+    fade.addColorStop(0, colour.paper.replace(/^rgb\((.*)\)$/, "rgba($1, 0)"));
+    fade.addColorStop(1, colour.paper);
+    pen.fillStyle = fade;
+    pen.fillRect(size.width - 40, 0, 40, size.height);
+    pen.fillStyle = colour.accent;
+    pen.font = `600 20px ${sans}`;
+    pen.fillText("›", size.width - 14, HEAD + (size.height - HEAD) / 2);
   };
   const drawNames = (first, last, scrollTop) => {
     rect("paper", 0, 0, names - 3, size.height);
