@@ -182,21 +182,24 @@
     probe.remove();
   };
   const layOut = () => {
+    const height = HEAD + ROW * shown.length + 6;
+    const inSight = Math.min(height, 544);
+    // The canvas stays in view; this gives the box the size of the whole map to scroll over. First its
+    // height, for a scroll bar at the side takes of the width.
+    spacer.style.height = `${Math.max(0, height - inSight)}px`;
+    canvas.style.height = `${inSight}px`;
     const room = scroller.clientWidth;
     const isNarrow = room < 560;
     names = isNarrow ? 112 : 190;
     // A wide page shows every test at once; on a narrow one the cells stay large enough to be hit.
     step = Math.min(26, Math.max(isNarrow ? 4.5 : 2, (room - names - 8) / Math.max(columns.length, 1)));
-    whole = { width: names + step * columns.length + 8, height: HEAD + ROW * shown.length + 6 };
-    size = { width: room, height: Math.min(whole.height, 544) };
+    whole = { width: names + step * columns.length + 8, height };
+    size = { width: room, height: inSight };
     const ratio = window.devicePixelRatio || 1;
     canvas.width = Math.round(size.width * ratio);
     canvas.height = Math.round(size.height * ratio);
     canvas.style.width = `${size.width}px`;
-    canvas.style.height = `${size.height}px`;
-    // The canvas stays in view; this gives the box the size of the whole map to scroll over.
     spacer.style.width = `${whole.width}px`;
-    spacer.style.height = `${Math.max(0, whole.height - size.height)}px`;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     canvas.ariaLabel = say("Heat map of {n} students and {tests} tests",
       { n: shown.length, tests: columns.length });
