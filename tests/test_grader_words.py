@@ -72,6 +72,9 @@ LOOKED_UP = {
     *("graded", "partial", "missing", "error", "public", "hidden"),
     *("passed", "failed", "not started", "waiting", "out of time"),
     *("solution", "naive", "bound"),  # what a ratio is taken to
+    # The doctor's checks.
+    *("test suite", "sandbox", "bubblewrap program", "memory bound", "seccomp filter"),
+    *("secret seed file", "real model", "cores and memory", "disk"),
     *gradescope._WHY.values(),
     *(charges.RIGHT, charges.WRONG, cells.HIDDEN_FAILED, cells.HIDDEN_ONLY_FAILED),
     *notes.SENTENCES.values(),
@@ -128,6 +131,7 @@ def test_translations_are_chinese():
     signs_and_numbers = {
         ", ",
         "{student}: {why}.",
+        "{check}: ",
         "{moment}.",
         ": {n}",
         "{bin} {unit}: {n}",

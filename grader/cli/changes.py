@@ -8,7 +8,8 @@ from rich.console import Console
 
 from grader.base.errors import GraderError
 from grader.base.terminal import console_for_people, say
-from grader.cli.options import OutOption
+from grader.base.words import speak, tr
+from grader.cli.options import LangOption, OutOption
 
 
 def changes_command(
@@ -16,19 +17,21 @@ def changes_command(
     csv_file: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table to FILE.")
     ] = None,
+    lang: LangOption = None,
 ) -> None:
     """Show which scores changed in later runs: old, new, by part, why."""
     from grader.reports.changes import changes_csv, print_changes
     from grader.results.changes import mixtures, read_changes
     from grader.results.record import write_atomically
 
+    speak(lang)
     if not out.is_dir():
         raise GraderError(f"There are no results in {out}/. Run `grader run` first.")
     changes, console = read_changes(out), console_for_people()
     if changes:
         print_changes(changes, console)
     else:
-        say(console, f"No score in {out}/ has changed.")
+        say(console, tr("No score in {folder}/ has changed.", folder=out))
     for told in mixtures(out):
         say(Console(stderr=True), told, style="bold red")
     if csv_file is not None:
@@ -36,4 +39,4 @@ def changes_command(
             write_atomically(csv_file, changes_csv(changes).encode())
         except OSError as problem:
             raise GraderError(f"{csv_file} cannot be written ({problem.strerror}).") from None
-        say(console, f"Written: {csv_file}")
+        say(console, tr("Written: {file}", file=csv_file))

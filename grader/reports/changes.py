@@ -13,6 +13,7 @@ from rich.text import Text
 
 from assignment.harness.words import plain
 from grader.base.terminal import say
+from grader.base.words import spoken, tr, tr_n
 from grader.results.changes import (
     Change,
     mixed_class,
@@ -52,32 +53,33 @@ def tell_after_run(
 def print_changes(changes: Sequence[Change], console: Console) -> None:
     """The table and the number; `grader changes` shows it again."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("student", overflow="fold")
-    table.add_column("old", justify="right", no_wrap=True)
-    table.add_column("new", justify="right", no_wrap=True)
-    table.add_column("by part", overflow="fold")
-    table.add_column("why", overflow="fold")
-    table.add_column("when (UTC)", no_wrap=True, style="dim")
+    table.add_column(tr("student"), overflow="fold")
+    table.add_column(tr("old"), justify="right", no_wrap=True)
+    table.add_column(tr("new"), justify="right", no_wrap=True)
+    table.add_column(tr("by part"), overflow="fold")
+    table.add_column(tr("why"), overflow="fold")
+    table.add_column(tr("when (UTC)"), no_wrap=True, style="dim")
     for change in changes:
         down = change.old is not None and change.new.total < change.old.total
         table.add_row(
             Text(plain(change.student)),
             Text(_score(change.old)),
             Text(_score(change.new), style="yellow" if down else "green"),
-            Text(", ".join(f"P{p} {_points(a)}→{_points(b)}" for p, a, b in change.parts)),
+            Text(tr(", ").join(f"P{p} {_points(a)}→{_points(b)}" for p, a, b in change.parts)),
             Text(change.why),
             Text(_date(change.new)),
         )
     console.print(table)
-    noun = "score" if len(changes) == 1 else "scores"
-    say(console, f"{len(changes)} {noun} changed. The old records are kept in {HISTORY}/.")
+    number = tr_n(len(changes), "1 score changed.", "{n} scores changed.")
+    kept = tr("The old records are kept in {folder}/.", folder=HISTORY)
+    say(console, f"{number}{tr(' ')}{kept}")
 
 
 def _score(score: Score | None) -> str:
     if score is None:
         return "?"
     # An error is no grade: it must not look like a zero.
-    return score.state if score.state in ("error", "missing") else _points(score.total)
+    return spoken(score.state) if score.state in ("error", "missing") else _points(score.total)
 
 
 def _points(points: float | None) -> str:

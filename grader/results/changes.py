@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.base.words import tr
 from grader.results.history import HISTORY, Score, earlier_records, read_score
 from grader.results.record import SETTLED, record_path
 
@@ -74,21 +75,21 @@ def _differ(old: Score | None, new: Score) -> bool:
 
 def _why(old: Score | None, new: Score) -> str:
     if old is None:
-        return "the old record was unreadable"
+        return tr("the old record was unreadable")
     if new.state == "error":
-        return "the grader failed; run again"
+        return tr("the grader failed; run again")
     causes = []
     if old.submission_hash != new.submission_hash:
-        causes.append("work changed")
+        causes.append(tr("work changed"))
     if old.suite_hash != new.suite_hash:
-        causes.append("tests or real model changed")
+        causes.append(tr("tests or real model changed"))
     if old.limits and new.limits and old.limits != new.limits:
-        causes.append("limits changed")
+        causes.append(tr("limits changed"))
     if not causes and old.sandbox == "none" and new.sandbox != old.sandbox:
-        causes.append("was graded without a sandbox")
+        causes.append(tr("was graded without a sandbox"))
     if not causes and old.schema_version != new.schema_version:
-        causes.append("older grader")
-    return ", ".join(causes) or "--regrade"
+        causes.append(tr("older grader"))
+    return tr(", ").join(causes) or "--regrade"
 
 
 def settled_scores(out: Path) -> dict[str, Score]:
