@@ -201,6 +201,70 @@ def test_a_platforms_folder_is_one_students_whatever_lies_in_it(course, tmp_path
         assert ids(found) == ["Ana_A_1-1", "Ana_A_1-2"]
 
 
+@pytest.mark.parametrize(
+    ("files", "named", "student"),
+    [
+        (
+            ["Ana A_1_assignsubmission_file_/hw.zip"],
+            "Ana A_1_assignsubmission_file_/hw.zip",
+            "Ana_A_1",
+        ),
+        (["doejane_12_34_hw.zip", "x.zip"], "doejane_12_34_hw.zip", "doejane_12"),
+        (["bob/hw2.zip"], "bob/hw2.zip", "bob"),
+        (["B/bob.zip", "B/bea.zip"], "B/bob.zip", "bob"),
+    ],
+)
+def test_a_file_named_alone_has_the_id_of_the_class(files, named, student, course, tmp_path):
+    for name in files:
+        zip_of(tmp_path / "class" / name, {"attention.py": WORK})
+    path = tmp_path / "class" / named
+    [of_one] = find_submissions([path], course)
+    of_class = {found.sources: found for found in find_submissions([path.parent], course)}
+    assert of_one.student == student
+    if len(of_class) > 1:
+        assert of_class[of_one.sources].student == student
+
+
+def test_a_module_from_canvas_is_its_students_when_named_alone(course, tmp_path):
+    write_tree(tmp_path, {"doejane_LATE_12_34_attention-1.py": WORK})
+    [found] = find_submissions([tmp_path / "doejane_LATE_12_34_attention-1.py"], course)
+    assert found.student == "doejane_12"
+    assert prepare(found, tmp_path / "out", course).taken == ("attention.py",)
+
+
+def test_who_handed_in_a_pdf_only_has_a_row(course, tmp_path):
+    files = {"doejane_12_34_attention.py": WORK, "doejane_12_35_notes.pdf": b"%PDF"}
+    write_tree(tmp_path / "class", files | {"roejim_13_36_hw.pdf": b"%PDF"})
+    stray = []
+    found = find_submissions([tmp_path / "class"], course, stray=stray)
+    assert [(one.student, one.kind) for one in found] == [
+        ("doejane_12", "modules"),
+        ("roejim_13", "nothing"),
+    ]
+    assert stray == [] and "It holds none of attention.py" in found[1].reason
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["doejane_12_34_attention.py", "roejim_LATE_13_36_attention.py"],
+        ["doejane_12_34_hw.zip", "roejim_13_36_hw.zip"],
+        ["Ana A_1_assignsubmission_file_/attention.py", "Ben B_2_assignsubmission_file_/hw.ipynb"],
+    ],
+)
+def test_a_platforms_download_of_a_class_is_nobodys_work(names, course, tmp_path):
+    archive = zip_of(tmp_path / "submissions.zip", dict.fromkeys(names, WORK))
+    [found] = find_submissions([archive], course)
+    with pytest.raises(NothingToGrade, match="unpack it into a folder and grade the folder"):
+        prepare(found, tmp_path / "out", course)
+
+
+def test_an_archive_that_is_not_read_is_named(course, tmp_path):
+    write_tree(tmp_path / "class", {"ada/attention.py": WORK, "bob/hw.rar": b"Rar!"})
+    [_, bob] = find_submissions([tmp_path / "class"], course)
+    assert bob.reason.startswith("hw.rar is an archive that is not read: a zip or tar archive is.")
+
+
 def test_homework_in_a_students_folder_has_the_folders_name(course, tmp_path):
     cls = write_tree(tmp_path / "class", {"bob/attention.py": WORK, "cyd/src/rope.py": ROPE})
     zip_of(cls / "ana" / "hw1.zip", {"attention.py": WORK})

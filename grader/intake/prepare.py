@@ -30,7 +30,7 @@ from grader.intake.contents import (
     note_unread,
 )
 from grader.intake.course import PACKAGE, Course
-from grader.intake.ids import module_name
+from grader.intake.ids import is_from_lms, module_name, student_id
 from grader.intake.near_names import accept_near_misses, first_few, near_misses, told
 from grader.intake.notebook import (
     CELLS_FILE,
@@ -106,12 +106,27 @@ def _taken(
     if accept_names:
         notes += accept_near_misses(contents.files, course.module_files)
     names = [*contents.files, *contents.unread]
+    _refuse_a_platforms_download(names)
     root = _choose_root(contents.files, course, notes)
     if root is None:
         near = near_misses(names, course.module_files)
         return _notebook_of(contents.files, course, notes, near), notes
     taken = _modules_of(root, contents.files, course, notes)
     return taken, notes + near_misses(names, sorted(course.module_files - taken.keys()))
+
+
+def _refuse_a_platforms_download(names: list[str]) -> None:
+    """NothingToGrade for a class in one archive, as a platform sends it: nobody is several."""
+    parts = {part for name in names for part in PurePosixPath(name).parts if is_from_lms(part)}
+    students = sorted({student_id(part) for part in parts})
+    if len(students) > 1:
+        raise NothingToGrade(
+            tr(
+                "It is a platform's download with the work of {students}: unpack it into a folder "
+                "and grade the folder.",
+                students=tr(", ").join(first_few(students)),
+            )
+        )
 
 
 def _refuse_too_much(taken: dict[str, bytes]) -> None:

@@ -111,13 +111,24 @@ class _Finder:
             except OSError as problem:
                 raise GraderError(f"{path} cannot be read ({problem.strerror}).") from None
         if found := self._file(path):
-            return [found]
+            return [replace(found, student=self._id_of_lone(found, path.resolve().parent))]
         if path.name in self.course.module_files:
             return [Found(student_id(path.resolve().parent.name), "modules", (path,))]
+        if self._is_loose_module(path.name):
+            return [Found(student_id(path.name), "modules", (path,))]
         raise GraderError(
             f"{path.name} is not a submission: expected a folder, a zip or tar archive, a notebook "
             f"(.ipynb) or one of {', '.join(sorted(self.course.module_files))}."
         )
+
+    def _id_of_lone(self, found: Found, folder: Path) -> str:
+        """The id that a file named by itself has in the class that its folder belongs to."""
+        if is_from_lms(found.sources[0].name):
+            return found.student
+        if is_from_lms(folder.name):
+            return student_id(folder.name)
+        real, _, _ = self._children(folder, depth=0)
+        return student_id(folder.name) if _is_only_homework(real, folder) else found.student
 
     def _in_top_folder(self, folder: Path) -> list[Found]:
         if self._is_submission(folder):
@@ -176,6 +187,7 @@ class _Finder:
         rest: list[Found] = []
         stray: list[Path] = []
         loose: dict[str, list[Path]] = {}
+        others: dict[str, Path] = {}  # what a platform names a student for, and is not read
         for child in sorted(folder.iterdir()):
             if is_skipped(child.name) or child.resolve() in self.exclude:
                 continue
@@ -191,11 +203,19 @@ class _Finder:
                 real.append(found)
             elif child.suffix == ".py" and self._is_loose_module(child.name):
                 loose.setdefault(student_id(child.name), []).append(child)
+            elif is_from_lms(child.name):
+                others.setdefault(student_id(child.name), child)
             elif child.suffix == ".py" or child.name.lower().endswith(UNREAD_SUFFIXES):
                 rest.append(_nothing(child, self._expected([_original(child.name)])))
             else:
                 stray.append(child)
         real += [Found(who, "modules", tuple(paths)) for who, paths in loose.items()]
+        with_work = {found.student for found in real}
+        rest += [
+            _nothing(path, self._expected([_original(path.name)]))
+            for who, path in others.items()
+            if who not in with_work
+        ]
         return real, rest, stray
 
     def _file(self, path: Path) -> Found | None:
@@ -228,6 +248,14 @@ class _Finder:
             "It holds none of {files}, no notebook and no zip or tar archive.",
             files=tr(", ").join(sorted(self.course.module_files)),
         )
+        names = list(names)
+        unread = sorted(name for name in names if name.lower().endswith(UNREAD_SUFFIXES))
+        if unread:
+            holds_none = tr(
+                "{file} is an archive that is not read: a zip or tar archive is. {rest}",
+                file=unread[0],
+                rest=holds_none,
+            )
         return told(holds_none, near_misses(names, self.course.module_files))
 
 
