@@ -132,6 +132,7 @@ def test_translations_are_chinese():
         ", ",
         "{student}: {why}.",
         "{check}: ",
+        "{students}: {file}",
         "{moment}.",
         ": {n}",
         "{bin} {unit}: {n}",

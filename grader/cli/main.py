@@ -24,6 +24,7 @@ from grader.cli.nbgrader import nbgrader_group
 from grader.cli.options import LangOption, OutOption
 from grader.cli.release import release_command
 from grader.cli.report import report
+from grader.cli.roster import roster_group
 from grader.cli.show import show
 from grader.cli.similar import similar
 
@@ -171,6 +172,7 @@ def doctor(
 app.command("bench")(_sentences(bench_command))
 app.command("changes")(_sentences(changes_command))
 app.add_typer(nbgrader_group(_sentences))
+app.add_typer(roster_group(_sentences))
 app.command("merge")(_sentences(merge_command))
 app.command("secret")(_sentences(secret_command))
 app.command()(_sentences(show))

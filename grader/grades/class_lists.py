@@ -46,7 +46,9 @@ def read_text(path: Path, what: str) -> str:
         ) from None
 
 
-def _rows(path: Path, what: str, needed: str, known: Sequence[str]) -> Iterator[tuple[int, dict]]:
+def read_rows(
+    path: Path, what: str, needed: str, known: Sequence[str]
+) -> Iterator[tuple[int, dict]]:
     """(line, row) of a CSV file with a header; cells are stripped, empty lines skipped."""
     # Not a DictReader: it takes a second column of one name in silence.
     rows = csv.reader(io.StringIO(read_text(path, what), newline=""), strict=True)
@@ -102,7 +104,7 @@ def read_extensions(path: Path, late: Late) -> dict[str, datetime]:
         raise GraderError(f"{path}: extensions need a due date of all; set `due` in the policy.")
     due_of: dict[str, datetime] = {}
     first_line: dict[str, int] = {}
-    for line, row in _rows(path, "extensions", "student", ("student", "due", "days")):
+    for line, row in read_rows(path, "extensions", "student", ("student", "due", "days")):
         student, due, days = row["student"], row.get("due", ""), row.get("days", "")
         key = student_key(student)
         if not student or bool(due) == bool(days):
@@ -157,7 +159,7 @@ def read_submissions(path: Path, late: Late) -> dict[str, Submission]:
     found: dict[str, Submission] = {}
     lines: dict[str, int] = {}
     known = ("submission", "student", "submitted_at")
-    for line, row in _rows(path, "submissions", "student", known):
+    for line, row in read_rows(path, "submissions", "student", known):
         student, moment = row["student"], row.get("submitted_at", "")
         name = row.get("submission", "") or student
         if not student:

@@ -1,7 +1,7 @@
 """From the records of a class to its grades: which attempt counts, who is told apart from whom."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.base.errors import GraderError
@@ -10,6 +10,7 @@ from grader.base.words import tr
 from grader.grades.class_lists import Submission, read_submissions, student_key
 from grader.grades.policy import Score, score
 from grader.grades.policy_file import Attempts, Policy
+from grader.grades.roster import Matched, Student, find_roster, register
 from grader.results.record import SubmissionResult, read_record
 
 
@@ -59,6 +60,9 @@ def score_class(
         submissions = read_submissions(submissions, policy.late)
     submissions = submissions or {}
     problems: list[str] = []
+    known_as = {stem: submissions.get(student_key(stem)) for stem in record_names(results)}
+    names = [known.student if known else stem for stem, known in known_as.items()]
+    course = register(find_roster(results), names, problems)
     by_student: dict[str, _Attempts] = {}
     same_id: dict[str, set[str]] = {}
     unused = set(submissions)
@@ -66,6 +70,8 @@ def score_class(
         key = student_key(record.student)
         unused.discard(key)
         known = submissions.get(key) or Submission(record.student, record.student)
+        if owner := course.of.get(known.student):
+            known = replace(known, student=owner.id)
         scored = score(record, policy, known.submitted_at, known.student)
         attempts = by_student.setdefault(student_key(known.student), _Attempts(known.student))
         attempts.scores.append(scored)
@@ -79,6 +85,9 @@ def score_class(
         )
     chosen = [_chosen(attempts, policy.attempts, problems) for attempts in by_student.values()]
     chosen = _told_apart(chosen, same_id, problems)
+    most = max((scored.max_points for scored in chosen), default=0.0)
+    chosen += [_absent(student, most) for student in course.absent]
+    chosen = _with_names(chosen, course)
     problems += [
         tr("{name}: in the submissions file, but without a result.", name=submissions[key].name)
         for key in sorted(unused)
@@ -89,6 +98,35 @@ def score_class(
     ]
     chosen.sort(key=lambda found: (found.student.casefold(), found.student))
     return ClassScores(tuple(chosen), tuple(problems))
+
+
+def _absent(student: Student, most: float) -> Score:
+    """Of somebody on the roster who handed in nothing."""
+    return Score(
+        student=student.id,
+        state="missing",
+        max_points=most,
+        final=0.0,
+        notes=(tr("nothing was handed in"),),
+    )
+
+
+def _with_names(scores: list[Score], course: Matched) -> list[Score]:
+    people = {student.id: student for student in (*course.of.values(), *course.absent)}
+
+    def named(scored: Score) -> Score:
+        person = people.get(scored.student)
+        if person is None:
+            return scored
+        facts = {"name": person.name, "email": person.email, "section": person.section}
+        return scored.model_copy(update=facts)
+
+    return [named(scored) for scored in scores]
+
+
+def record_names(results: Path) -> list[str]:
+    """The ids of the records in a folder; none where there is no folder."""
+    return [path.stem for path in sorted(results.glob("*.json")) if not path.name.startswith(".")]
 
 
 def read_records(results: Path, problems: list[str] | None = None) -> Iterator[SubmissionResult]:

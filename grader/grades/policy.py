@@ -56,10 +56,14 @@ class Score(Strict):
         below_minimum: these parts.
         submission: the id of the record that was scored; it differs from `student` where the
             student made several attempts.
+        name, email, section: by the roster, where there is one.
         repeated: other results that seem to be of the same student and were joined by nobody.
     """
 
     student: str
+    name: str = ""
+    email: str = ""
+    section: str = ""
     state: State
     parts: tuple[PartScore, ...] = ()
     raw: float = 0.0

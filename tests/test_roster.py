@@ -1,0 +1,269 @@
+"""The roster: what platforms export becomes one, and whose a submission is by it."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_support import make_record, make_test
+
+from grader.base.errors import GraderError
+from grader.grades.class_scores import score_class
+from grader.grades.policy_file import Policy
+from grader.grades.roster import Roster, Student, checked, match, read_roster, write_roster
+from grader.intake.ids import student_id
+from grader.integrations.rosters import read_export, times_csv, with_decisions
+from grader.results.record import write_record
+
+ANA = Student("1001", "Ana Alba", "ana@uni.edu", "B", ("12",))
+BEN = Student("1002", "Ben Böhm", "ben@uni.edu", "A", ("13",))
+LI = Student("1003", "李 小明", "li@uni.edu", "A")
+ROSTER = Roster((ANA, BEN, LI))
+
+CANVAS = """\
+Student,ID,SIS User ID,SIS Login ID,Section,Lecture 2 (77)
+,,,,,Manual Posting
+    Points Possible,,,,,100
+"Alba, Ana",12,1001,ana@uni.edu,B,
+"Böhm, Ben",13,1002,ben@uni.edu,A,
+"Student, Test",99,,x9,A,
+"""
+MOODLE = """\
+Identifier,Full name,Email address,Status,Last modified (submission),Grade
+Participant 12,Ana Alba,ana@uni.edu,Submitted,"Monday, 5 October 2026, 11:59 PM",-
+Participant 13,Ben Böhm,ben@uni.edu,No submission,-,-
+"""
+GRADESCOPE = """\
+First Name,Last Name,SID,Email,Role,Sections
+Ana,Alba,1001,ana@uni.edu,Student,B
+Ben,Böhm,1002,ben@uni.edu,Student,A
+Tom,Teacher,7,tom@uni.edu,Instructor,
+"""
+METADATA = """\
+---
+submission_501:
+  :submitters:
+  - :name: Ana Alba
+    :sid: '1001'
+    :email: ana@uni.edu
+  :created_at: 2026-10-05 21:59:00.123456789 Z
+  :score: 0.0
+submission_502:
+  :created_at: 2026-10-06 08:00:00.000000000 -07:00
+  :submitters:
+  - :email: ben@uni.edu
+    :name: Ben Böhm
+    :sid: '1002'
+  - :email: li@uni.edu
+    :name: 李 小明
+    :sid: '1003'
+"""
+
+
+def exported(tmp_path, name: str, text: str):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return read_export(path)
+
+
+@pytest.mark.parametrize(
+    ("submission", "owner"),
+    [
+        ("1001", ANA),
+        ("ana@uni.edu", ANA),
+        ("ana_uni.edu", ANA),  # the address as an id that is safe as a file name
+        ("B_1001", ANA),
+        (student_id("albaana_LATE_12_345_hw.zip"), ANA),
+        (student_id("Ana Alba_12_assignsubmission_file_"), ANA),
+        ("albaana_999", ANA),
+        ("Ana_Alba", ANA),
+        ("bohmben_7", BEN),
+        ("李小明", LI),
+    ],
+)
+def test_a_submission_is_matched_by_id_address_number_or_name(submission, owner):
+    assert ROSTER.whose(submission) == (owner,)
+
+
+def test_nobody_is_matched_by_a_part_of_a_name_or_by_anothers_number():
+    assert ROSTER.whose("ana") == () and ROSTER.whose("submission_501") == ()
+    twins = Roster((Student("1", "Ana Alba"), Student("2", "Alba Ana")))
+    assert len(twins.whose("Ana_Alba_5")) == 2
+
+
+def test_what_is_unknown_or_doubtful_is_listed_and_who_is_absent_too():
+    twins = Roster((*ROSTER.students, Student("1004", "Alba Ana")))
+    found = match(twins, ["ben@uni.edu", "Ana_Alba_9", "zoe"])
+    assert found.of == {"ben@uni.edu": BEN} and found.unknown == ("zoe",)
+    assert found.ambiguous == {"Ana_Alba_9": ("1001", "1004")}
+    assert [student.id for student in found.absent] == ["1001", "1003", "1004"]
+    assert match(ROSTER, ["zoe", "yan"]).is_of_another_course
+
+
+def test_a_decision_is_kept_and_goes_before_all_guesses(tmp_path):
+    twins = Roster((*ROSTER.students, Student("1004", "Alba Ana")))
+    decided = twins.with_alias("Ana_Alba_9", "1004")
+    write_roster(tmp_path / "roster.csv", decided)
+    again = read_roster(tmp_path / "roster.csv")
+    assert again == decided and [s.id for s in again.whose("ana_alba_9")] == ["1004"]
+    moved = again.with_alias("Ana_Alba_9", "1001")
+    assert [s.id for s in moved.whose("Ana_Alba_9")] == ["1001"]
+    # A new import of the platform's file forgets no decision.
+    kept = with_decisions(twins, moved)
+    assert [s.id for s in kept.whose("Ana_Alba_9")] == ["1001"]
+
+
+def test_what_names_somebody_by_itself_is_nobody_elses():
+    with pytest.raises(GraderError, match="is the id or the address of 1002"):
+        ROSTER.with_alias("ben@uni.edu", "1001")
+    with pytest.raises(GraderError, match="Nobody on the roster has the id '9'"):
+        ROSTER.with_alias("zoe", "9")
+
+
+names = st.text("abcxyzÄé李 ,;\"'", max_size=8)
+people = st.builds(
+    Student, names.map(lambda n: f"i{n}".strip()), names.map(str.strip), st.just(""), st.just("")
+)
+
+
+@given(st.lists(people, min_size=1, max_size=5))
+def test_a_written_roster_reads_back(tmp_path_factory, students):
+    path = tmp_path_factory.mktemp("roster") / "roster.csv"
+    roster = Roster(tuple(students))
+    try:
+        checked(roster, path)
+    except GraderError:
+        return
+    write_roster(path, roster)
+    assert read_roster(path) == roster
+
+
+@given(st.permutations(["Ana", "Maria", "de", "Alba"]))
+def test_the_words_of_a_name_may_go_round(words):
+    """Platforms put the last name first; a name in a wholly other order is not taken."""
+    roster = Roster((Student("1", "Ana Maria de Alba"),))
+    order = ["Ana", "Maria", "de", "Alba"]
+    rounds = [order[n:] + order[:n] for n in range(4)]
+    assert bool(roster.whose("".join(words).lower())) == (words in rounds)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("c.csv", CANVAS), ("m.csv", MOODLE), ("g.csv", GRADESCOPE)]
+)
+def test_each_platforms_export_becomes_a_roster(tmp_path, name, text):
+    roster = exported(tmp_path, name, text).roster
+    assert [student.name for student in roster] == ["Ana Alba", "Ben Böhm"]
+    assert [student.email for student in roster] == ["ana@uni.edu", "ben@uni.edu"]
+    if name != "m.csv":
+        assert [(s.id, s.section) for s in roster] == [("1001", "B"), ("1002", "A")]
+    if name != "g.csv":  # the number in the names of files and folders
+        assert [s.name for s in roster.whose("somebody_13")] == ["Ben Böhm"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_tables_with_other_separators_are_read(tmp_path, separator):
+    text = GRADESCOPE.replace(",", separator)
+    assert len(exported(tmp_path, "g.csv", text).roster) == 2
+
+
+def test_times_are_read_where_the_platform_has_them(tmp_path):
+    moodle = exported(tmp_path, "m.csv", MOODLE)
+    assert times_csv(moodle).splitlines()[1:] == ["Ana_Alba_12,ana@uni.edu,2026-10-05T23:59:00"]
+    gradescope = exported(tmp_path, "m.yml", METADATA)
+    assert times_csv(gradescope).splitlines()[1:] == [
+        "submission_501,1001,2026-10-05T21:59:00.123456+00:00",
+        "submission_502,1002,2026-10-06T08:00:00-07:00",
+    ]
+    assert [s.id for s in gradescope.roster] == ["1001", "1002", "1003"]
+    assert [s.id for s in gradescope.roster.whose("submission_502")] == ["1002"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id,name\n1,Ana\n2,Ben\n1,Cy\n", "1 and 1 both have the id '1' (lines 2 and 4)"),
+        ("id,email\n1,a@x\n2,A@x\n", "1 and 2 both have the address 'A@x' (lines 2 and 3)"),
+        ("id,aliases\n1,x;y\n2,y\n", "1 and 2 both have the alias 'y'"),
+        ("id,name\n,Ana\n", "line 2: the id is missing"),
+        ("id,name\n", "nobody is on the roster"),
+        ("name,email\nAna,a@x\n", "expected the columns id, name"),
+    ],
+)
+def test_a_wrong_roster_is_told_with_its_lines(tmp_path, text, words):
+    path = tmp_path / "roster.csv"
+    path.write_text(text)
+    with pytest.raises(GraderError) as caught:
+        read_roster(path)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("x.csv", "time,place\n1,2\n", "is no roster: its first line names time, place"),
+        ("x.csv", "", "is no roster"),
+        ("x.yml", "a: b\n", "names no submission with submitters"),
+        ("x.csv", GRADESCOPE + "Eve,E,1001,eve@uni.edu,Student,A\n", "both have the id '1001'"),
+    ],
+)
+def test_what_is_no_export_is_told(tmp_path, name, text, words):
+    with pytest.raises(GraderError) as caught:
+        exported(tmp_path, name, text)
+    assert words in str(caught.value)
+
+
+def test_ids_of_one_roster_name_one_person_each():
+    for student, other in itertools.permutations(ROSTER, 2):
+        assert not student.keys & other.keys
+
+
+# ------------------------------------------------------------------------------------ in a class
+
+
+def class_of(folder, *names: str, roster: Roster | None = ROSTER):
+    """Scores of records with these ids: 1 point for the first, 2 for the second, …"""
+    tests = [make_test(1, "1.1", f"t{n}", f"t{n}", "public") for n in range(len(names))]
+    for n, name in enumerate(names):
+        gone = {"state": "failed", "points": 0.0}
+        own = [test if i <= n else test.model_copy(update=gone) for i, test in enumerate(tests)]
+        write_record(folder, make_record(name, own))
+    if roster is not None:
+        write_roster(folder / "roster.csv", roster)
+    return score_class(folder, Policy.load())
+
+
+def test_a_class_with_a_roster_has_a_row_for_everybody_and_names(tmp_path):
+    scores = class_of(tmp_path, "albaana_12", "ben@uni.edu")
+    rows = [(s.student, s.name, s.section, s.state, s.submission) for s in scores]
+    assert rows == [
+        ("1001", "Ana Alba", "B", "graded", "albaana_12"),
+        ("1002", "Ben Böhm", "A", "graded", "ben@uni.edu"),
+        ("1003", "李 小明", "A", "missing", ""),
+    ]
+    assert scores[2].final == 0.0 and scores[2].max_points == scores[0].max_points
+    assert scores[2].notes == ("nothing was handed in",) and scores.problems == ()
+
+
+def test_two_submissions_of_one_person_are_attempts(tmp_path):
+    scores = class_of(tmp_path, "albaana_12", "B_1001")
+    [ana] = [score for score in scores if score.student == "1001"]
+    assert ana.submission == "B_1001" and set(ana.attempts) == {"albaana_12", "B_1001"}
+
+
+def test_whose_is_unknown_is_told_and_scored_by_itself(tmp_path):
+    scores = class_of(tmp_path, "albaana_12", "zoe")
+    assert {"zoe", "1001", "1002", "1003"} == {score.student for score in scores}
+    [told] = scores.problems
+    assert told.startswith("Results of nobody in roster.csv: zoe. Say whose with")
+
+
+def test_another_courses_roster_misses_nobody(tmp_path):
+    scores = class_of(tmp_path, "zoe", "yan")
+    assert [score.student for score in scores] == ["yan", "zoe"]
+    [told] = scores.problems
+    assert "None of these 2 results is of anybody in roster.csv: is it another course's?" in told
+
+
+def test_without_a_roster_nothing_changes(tmp_path):
+    scores = class_of(tmp_path, "albaana_12", "zoe", roster=None)
+    assert [(s.student, s.name) for s in scores] == [("albaana_12", ""), ("zoe", "")]
