@@ -1,14 +1,16 @@
 """One run over a class: find the submissions, hold the results folder, load the suite, grade."""
 
 import contextlib
+import json
 import signal
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from fnmatch import filter as filter_ids
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console
 
@@ -28,12 +30,16 @@ from grader.reports.class_table import (
 )
 from grader.results.changes import mixed_class
 from grader.results.disk import disk_as_sentence
+from grader.results.history import read_score
+from grader.results.record import State, record_path, write_atomically
 from grader.results.summary import Summary
 from grader.running.child import Grading
 from grader.running.locks import results_lock, run_began_ns
 from grader.running.pool import grade_all, usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, load_limits
 
+# Beside the results: where the submissions of the last run are.
+PLACES = ".grader-places"
 _NO_SANDBOX = (
     "WARNING: no sandbox. The submissions run with all your rights: they can read and delete your "
     "files, use the network and forge their points."
@@ -55,6 +61,7 @@ def grade_class(
     console: Console | None = None,
     accept_names: bool = False,
     only: Sequence[str] = (),
+    states: Collection[str] = (),
     quiet: bool = False,
 ) -> list[Summary]:
     """Grade every submission below `paths` that `out` does not hold already; print the table.
@@ -63,6 +70,7 @@ def grade_class(
         limits: a TOML file with other limits than the defaults (see grader.sandbox.limits).
         accept_names: take `rope (1).py` for a missing rope.py where no other could be meant.
         only: grade these ids only, which may be patterns as of file names (`B_*`).
+        states: of these, those whose result has one of these states.
         scheduler: the address of a dask scheduler, whose workers then grade.
         shard: grade this part of the class only, into a folder of its own beside `out`.
 
@@ -72,16 +80,18 @@ def grade_class(
     """
     console = console or console_for_people()
     bounds = load_limits(limits)
+    paths = list(paths)
     course = Course.load()
     results_folders = [out, *(shard.all_folders(out) if shard else ())]
     stray: list[Path] = []
     found = whole_class = find_submissions(paths, course, results_folders, stray)
     if not found:
         raise GraderError("There is nothing to grade. Name at least one submission.")
-    found = _chosen(found, only)
+    found = _with_state(_chosen(found, only), out, states)
     if shard:
         out, found = shard.folder(out), [one for one in found if shard.holds(one.student)]
     with disk_as_sentence(out), results_lock(out), contextlib.ExitStack() as held:
+        _keep_places(out, paths)
         client = held.enter_context(_cluster(scheduler)) if scheduler else None
         tier = "" if client else _require_sandbox(sandbox)
         # Shards that each made a secret of their own would grade by different cases.
@@ -149,6 +159,52 @@ def _chosen(found: list[Found], patterns: Sequence[str]) -> list[Found]:
         )
     wanted = set().union(*fits.values())
     return [one for one in found if one.student in wanted]
+
+
+def _with_state(found: list[Found], out: Path, states: Collection[str]) -> list[Found]:
+    """Those whose result in `out` has one of these states; GraderError where nobody's has."""
+    if not states:
+        return found
+    if unknown := set(states) - set(get_args(State)):
+        raise GraderError(
+            f"There is no state {min(unknown)!r}; there are {', '.join(get_args(State))}."
+        )
+    scores = {one.student: read_score(record_path(out, one.student)) for one in found}
+    chosen = [one for one in found if (score := scores[one.student]) and score.state in states]
+    if not chosen:
+        there = Counter(score.state for score in scores.values() if score)
+        counted = ", ".join(f"{n} {state}" for state, n in sorted(there.items())) or "none"
+        raise GraderError(
+            f"No result of these submissions in {out}/ has the state {' or '.join(sorted(states))};"
+            f" there are: {counted}."
+        )
+    return chosen
+
+
+def _keep_places(out: Path, paths: Sequence[Path]) -> None:
+    """For a later run that names none."""
+    content = json.dumps([str(path.resolve()) for path in paths])
+    write_atomically(out / PLACES, content.encode())
+
+
+def last_places(out: Path) -> list[Path]:
+    """What the last run into `out` was told to grade.
+
+    Raises:
+        GraderError: there was no such run, or not all of it is there any more.
+    """
+    try:
+        places = [Path(name) for name in json.loads((out / PLACES).read_bytes())]
+    except (OSError, ValueError, TypeError):
+        raise GraderError(
+            f"Name the submissions: no earlier run into {out}/ says where they are."
+        ) from None
+    if gone := [place for place in places if not place.exists()]:
+        raise GraderError(
+            f"{gone[0]}, which the last run into {out}/ graded, is not there any more. Name the "
+            "place of the submissions."
+        )
+    return places
 
 
 def _require_sandbox(name: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from report_support import make_record
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -117,6 +118,31 @@ def test_only_some_are_graded_where_that_is_asked_for(command, tmp_path):
     assert "No submission has the id 'anna'. Did you mean: ana?" in said.output
 
 
+def test_a_run_without_a_path_takes_those_of_the_last_one(command, tmp_path):
+    result = command.run("run")
+    assert result.exit_code == 2 and "Name the submissions: no earlier run into results/" in (
+        " ".join(result.output.split())
+    )
+    work = hand_in(tmp_path / "class", "ana", "bob")
+    assert command.run("run", work).exit_code == 0
+    assert "1 submission: 1 graded." in command.run("run", "--only", "ana").output
+    work.rename(tmp_path / "elsewhere")
+    assert "is not there any more" in " ".join(command.run("run").output.split())
+
+
+def test_those_whose_grading_failed_are_graded_again(command, tmp_path):
+    work = hand_in(tmp_path / "class", "ana", "bea", "bob", "cyd")
+    (tmp_path / "results").mkdir()
+    for student, state in (("ana", "graded"), ("bea", "error"), ("bob", "partial")):
+        write_record(tmp_path / "results", make_record(student, state=state))
+    said = command.run("run", work, "--failed").output
+    assert "2 submissions: 2 graded." in said and not re.search(r"(?m)^(ana|cyd) ", said)
+    assert command.grading.regrade is True
+    assert "1 submission: 1 graded." in command.run("run", "--state", "graded").output
+    said = " ".join(command.run("run", "--state", "missing").output.split())
+    assert "has the state missing; there are: 1 error, 1 graded, 1 partial." in said
+
+
 def test_misnamed_files_are_told_at_the_end_of_a_run(command, tmp_path):
     command.misnamed.add("bob")
     work = hand_in(tmp_path / "class", "ana", "bob")
@@ -160,7 +186,11 @@ def test_interrupt_says_what_is_kept(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("run",), "Missing argument"),
+        (("run",), "Name the submissions: no earlier run"),
+        (
+            ("run", "class", "--state", "fine"),
+            "There is no state 'fine'; there are graded, partial",
+        ),
         (("run", "absent"), "absent does not exist"),
         (("run", "notes.txt"), "notes.txt is not a submission"),
         (("run", "empty"), "No submission was found"),

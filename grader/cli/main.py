@@ -84,11 +84,13 @@ def _sentences(command: Callable) -> Callable:
 @_sentences
 def run(
     paths: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            metavar="PATH", help="Submissions (folders, archives, notebooks) or folders of them."
+            metavar="PATH",
+            help="Submissions (folders, archives, notebooks) or folders of them.",
+            show_default="those of the last run",
         ),
-    ],
+    ] = None,
     out: OutOption = Path("results"),
     jobs: Annotated[
         int | None,
@@ -121,6 +123,17 @@ def run(
         list[str] | None,
         typer.Option(metavar="ID", help="Grade this one only, or 'B_*'; may be given again."),
     ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATE",
+            help="Grade again those whose result is graded, partial, error, missing.",
+        ),
+    ] = None,
+    failed: Annotated[
+        bool,
+        typer.Option("--failed", help="Grade again those whose grading failed or ended early."),
+    ] = False,
     accept_names: Annotated[
         bool,
         typer.Option("--accept-names", help="Take 'rope (1).py' for a missing rope.py."),
@@ -130,15 +143,16 @@ def run(
 ) -> None:
     """Grade every submission below each PATH; run it again to resume."""
     from grader.cluster.shards import Shard
-    from grader.grade_class import grade_class
+    from grader.grade_class import grade_class, last_places
 
     speak(lang)
+    states = {*(state or ()), *(("error", "partial") if failed else ())}
     summaries = grade_class(
-        paths,
+        paths or last_places(out),
         out,
         jobs=jobs,
         sandbox=sandbox,
-        regrade=regrade,
+        regrade=regrade or bool(states),
         secret_file=secret_file,
         limits=limits,
         real_model=real_model,
@@ -146,6 +160,7 @@ def run(
         shard=Shard.parse(shard) if shard is not None else None,
         accept_names=accept_names,
         only=only or (),
+        states=states,
         quiet=quiet,
     )
     if any(summary.state == "error" for summary in summaries):
