@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grader.integrations.nbgrader.questions import questions as questions_in_words
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,6 @@ from grader.authoring import exercises
 from grader.authoring.exercises import FORMULAS, all_questions
 from grader.authoring.exercises import questions as questions_file
 from grader.authoring.skeleton import ASSIGNMENT
-from grader.integrations.nbgrader.questions import questions as questions_in_words
 
 PART = next(part for part in PARTS if part.module == "exercises")
 BY_NAME = {question.name: question for question in all_questions()}

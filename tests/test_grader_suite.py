@@ -14,13 +14,13 @@ import grader.grading.rules
 import grader.grading.submission
 import grader.grading.suite
 from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
+from grader.authoring.in_words import questions
 from grader.authoring.sample_class import EXAMPLES, KEPT
 from grader.base.errors import GraderError
 from grader.base.seeds import load_secret
 from grader.cli.demo import agrees_with
 from grader.grade_class import grade_class
 from grader.grading.suite import Suite, collect
-from grader.integrations.nbgrader.questions import questions
 from grader.results.record import TestResult, read_record
 from grader.sandbox import SandboxUnavailable
 

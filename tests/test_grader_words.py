@@ -139,6 +139,8 @@ def test_translations_are_chinese():
         "{submissions}, {where}, {model}",
     }
     signs_and_numbers |= {"{shard}, {where}", "{section} {title} ({kind})"}
+    signs_and_numbers |= {"{student}: {why}", "{what} ({who}): {text}", "{why} ({n}): {names}."}
+    signs_and_numbers |= {"{name}, {day}", "{id} {day} {by}: {student}, {what}: {text}"}
     assert not_chinese(DICTIONARY, signs_and_numbers) == []
 
 

@@ -38,6 +38,7 @@ from nbgrader_support import (
 from typer.testing import CliRunner
 
 from assignment.harness.parts import PARTS
+from grader.authoring.in_words import questions
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
 from grader.base.seeds import load_secret
@@ -49,7 +50,6 @@ from grader.integrations.nbgrader import gradebook as gradebook_module
 from grader.integrations.nbgrader.autograde import autograde
 from grader.integrations.nbgrader.cells import grade_cells
 from grader.integrations.nbgrader.gradebook import write_scores
-from grader.integrations.nbgrader.questions import questions
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 from grader.sandbox.remote import RemoteStudent
 

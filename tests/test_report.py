@@ -40,7 +40,7 @@ from grader.grades.policy_file import Policy
 from grader.grading import result, submission
 from grader.grading.real_text import PublicText
 from grader.reports.pages.classroom import Classroom
-from grader.reports.pages.names import page_name
+from grader.reports.pages.place import page_names
 from grader.reports.pages.plots import histogram
 from grader.reports.pages.site import build_report
 from grader.reports.pages.student import model_text, student_page
@@ -324,13 +324,15 @@ def test_page_names_are_safe_and_never_collide():
     ids = ["ana", "Ana", "ANA", "ana_1", "王明", "王明2", "..", ".", "../../etc/passwd", "a/b",
            "a\\b", "con", "CON", "nul.txt", "-rf", "x" * 300, "x" * 299, "a b", "a%20b", "é",
            "e\u0301", "a.html", "\ud800", SCRIPT, "", "ana-", "index"]  # fmt: skip
-    ids += [page_name(name).removesuffix(".html") for name in ids]
-    names = {name: page_name(name) for name in dict.fromkeys(ids)}
+    ids += [name.removesuffix(".html") for name in page_names(ids).values()]
+    names = page_names(ids)
     assert len({name.casefold() for name in names.values()}) == len(names)
     for name in names.values():
-        assert re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,70}\.html", name), name
-        assert not re.match(r"(con|nul)\.", name)
-    assert names["ana"] == "ana.html"
+        assert re.fullmatch(r"\w[\w.-]*\.html", name) and len(name.encode()) < 160, name
+        assert not re.match(r"(?i)(con|nul)\.", name)
+    assert (names["ana_1"], names["王明"]) == ("ana_1.html", "王明.html")
+    assert names["Ana"] != "Ana.html"  # beside ana and ANA
+    assert page_names(["Doe_Jane_12345"]) == {"Doe_Jane_12345": "Doe_Jane_12345.html"}
 
 
 # -------------------------------------------------------------------------------------- the class

@@ -1,4 +1,4 @@
-"""`grader scores` and `grader export`: what the policy makes of the results."""
+"""`grader scores`, `export` and `statistics`: what the policy makes of the results."""
 
 from __future__ import annotations
 
@@ -125,6 +125,44 @@ def export(
     for sentence in said:
         say(console, sentence)
     _complain((*found.problems, *told))
+
+
+def statistics(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RESULTS", help="Folders of results; several are compared."),
+    ] = None,
+    policy: PolicyOption = None,
+    submitted: SubmittedOption = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Write all test results here: a row a student and test."),
+    ] = None,
+    tests: Annotated[
+        int, typer.Option("--tests", min=0, help="How many tests to list, the hardest first.")
+    ] = 15,
+    lang: LangOption = None,
+) -> None:
+    """Say what a class's grades and tests are like: mean, quartiles, discrimination of a test."""
+    from grader.cli.scores_table import print_comparison, print_statistics
+    from grader.grades.policy_file import Policy
+    from grader.grades.statistics import class_statistics, write_long
+
+    speak(lang)
+    places, rules = folders or [Path("results")], Policy.load(policy)
+    console = console_for_people()
+    classes = [class_statistics(place, rules, submitted) for place in places]
+    if len(classes) == 1:
+        print_statistics(classes[0], console, tests)
+    else:
+        print_comparison(classes, console, tests)
+    if csv is not None:
+        for place in places:
+            _refuse_in_results(csv, place)
+        with _writing(csv), csv.open("w", encoding="utf-8", newline="") as file:
+            n = write_long(places, rules, submitted, file)
+        say(console, tr("{n} rows: {file}", n=n, file=csv))
+    _complain(tuple(problem for one in classes for problem in one.problems))
 
 
 # ------------------------------------------------------------------------------------- formats

@@ -19,11 +19,12 @@ from grader.base.words import speak
 from grader.cli.bench import bench_command
 from grader.cli.changes import changes_command
 from grader.cli.cluster import merge_command, secret_command
-from grader.cli.grades import export, scores
+from grader.cli.grades import export, scores, statistics
+from grader.cli.marks import adjust, mark
 from grader.cli.nbgrader import nbgrader_group
 from grader.cli.options import LangOption, OutOption
 from grader.cli.release import release_command
-from grader.cli.report import report
+from grader.cli.report import feedback, report
 from grader.cli.roster import roster_group
 from grader.cli.show import show
 from grader.cli.similar import similar
@@ -184,6 +185,8 @@ def doctor(
         raise typer.Exit(1)
 
 
+app.command()(_sentences(adjust))
+app.command()(_sentences(mark))
 app.command("bench")(_sentences(bench_command))
 app.command("changes")(_sentences(changes_command))
 app.add_typer(nbgrader_group(_sentences))
@@ -193,11 +196,13 @@ app.command("secret")(_sentences(secret_command))
 app.command()(_sentences(show))
 app.command()(_sentences(scores))
 app.command()(_sentences(similar))
+app.command()(_sentences(statistics))
 app.command()(_sentences(export))
 app.command("release")(_sentences(release_command))
 
 
 app.command()(_sentences(report))
+app.command()(_sentences(feedback))
 
 
 def _complain(sentence: str) -> None:

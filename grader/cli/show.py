@@ -34,11 +34,12 @@ def show(
 ) -> None:
     """Show one student's result: notes, points, failures with their messages."""
     from grader.reports.class_table import print_result
+    from grader.results.marks import FILE
 
     speak(lang)
     result, console = _find(student, out), Console()
     print_result(result, console, every_test)
-    if policy or submitted:
+    if policy or submitted or (out / FILE).exists():
         say(console, _grade(result.student, out, policy, submitted), style="bold")
 
 
@@ -71,6 +72,7 @@ def _find(student: str, out: Path) -> SubmissionResult:
 def _grade(student: str, out: Path, policy: Path | None, submitted: Path | None) -> str:
     """What the policy makes of the result, with what it took off and why."""
     from grader.grades.class_scores import score_class
+    from grader.grades.judgement import remarks_of
     from grader.grades.policy_file import Policy
     from grader.integrations.export.cells import number_cell
 
@@ -87,8 +89,10 @@ def _grade(student: str, out: Path, policy: Path | None, submitted: Path | None)
     )
     if taken:
         line += tr(", {n} taken off", n=number_cell(taken))
+    if score.adjusted:
+        line += tr(", {n:+g} by people", n=score.adjusted)
     if score.days_late:
         line += tr(", {n:.1f} d late", n=score.days_late)
     if score.submission != student:
         line += tr(", by the attempt {name}", name=score.submission)
-    return line + "".join(f"; {spoken_note}" for spoken_note in score.notes)
+    return line + "".join(f"; {spoken_note}" for spoken_note in remarks_of(score))

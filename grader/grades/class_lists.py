@@ -36,10 +36,10 @@ def read_file(path: Path, what: str, most: int = MAX_BYTES) -> bytes:
     return content
 
 
-def read_text(path: Path, what: str) -> str:
+def read_text(path: Path, what: str, most: int = MAX_BYTES) -> str:
     """A small UTF-8 file; `what` names it in the GraderError about it."""
     try:
-        return read_file(path, what).decode("utf-8-sig")
+        return read_file(path, what, most).decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise GraderError(
             f"The {what} file {path} is not UTF-8 (byte {problem.start}). Save it as UTF-8."
@@ -47,11 +47,11 @@ def read_text(path: Path, what: str) -> str:
 
 
 def read_rows(
-    path: Path, what: str, needed: str, known: Sequence[str]
+    path: Path, what: str, needed: str, known: Sequence[str], most: int = MAX_BYTES
 ) -> Iterator[tuple[int, dict]]:
     """(line, row) of a CSV file with a header; cells are stripped, empty lines skipped."""
     # Not a DictReader: it takes a second column of one name in silence.
-    rows = csv.reader(io.StringIO(read_text(path, what), newline=""), strict=True)
+    rows = csv.reader(io.StringIO(read_text(path, what, most), newline=""), strict=True)
     try:
         header = [name.strip().lower() for name in next(rows, [])]
         extra = [name for name in header if name not in known]
@@ -175,3 +175,17 @@ def read_submissions(path: Path, late: Late) -> dict[str, Submission]:
         at = _read_moment(path, line, moment, late) if moment else None
         found[key] = Submission(name, student, at)
     return found
+
+
+@dataclass(frozen=True)
+class Person:
+    """Whom a student's id stands for; name and e-mail are "" where no list tells them."""
+
+    id: str
+    name: str = ""
+    email: str = ""
+
+
+def person_of(student: str) -> Person:
+    """The person of an id: the one place where feedback asks for names and addresses."""
+    return Person(student)

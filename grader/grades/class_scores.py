@@ -8,9 +8,12 @@ from grader.base.errors import GraderError
 from grader.base.notes import why_refused
 from grader.base.words import tr
 from grader.grades.class_lists import Submission, read_submissions, student_key
+from grader.grades.judgement import counts_written, judged, written_answers
 from grader.grades.policy import Score, score
 from grader.grades.policy_file import Attempts, Policy
 from grader.grades.roster import Matched, Student, find_roster, register
+from grader.intake.near_names import first_few
+from grader.results.marks import Marks, read_marks
 from grader.results.record import SubmissionResult, read_record
 
 
@@ -46,12 +49,16 @@ class _Attempts:
 
 
 def score_class(
-    results: Path, policy: Policy, submissions: Mapping[str, Submission] | Path | None = None
+    results: Path,
+    policy: Policy,
+    submissions: Mapping[str, Submission] | Path | None = None,
+    marks: Marks | None = None,
 ) -> ClassScores:
     """Score every record of a results folder, one record in memory at a time.
 
     Args:
         submissions: a CSV file (see read_submissions) or what it holds.
+        marks: what people decided; by default what is beside the records.
 
     Raises:
         GraderError: there is no result at all.
@@ -60,19 +67,22 @@ def score_class(
         submissions = read_submissions(submissions, policy.late)
     submissions = submissions or {}
     problems: list[str] = []
-    known_as = {stem: submissions.get(student_key(stem)) for stem in record_names(results)}
-    names = [known.student if known else stem for stem, known in known_as.items()]
-    course = register(find_roster(results), names, problems)
+    whose, course = _whose(results, submissions, problems)
     by_student: dict[str, _Attempts] = {}
     same_id: dict[str, set[str]] = {}
+    marks = read_marks(results) if marks is None else marks
+    problems += marks.problems
+    of_student = marks.by_student(
+        {student_key(name): student_key(known.student) for name, known in whose.items()}
+    )
     unused = set(submissions)
     for record in read_records(results, problems):
         key = student_key(record.student)
         unused.discard(key)
-        known = submissions.get(key) or Submission(record.student, record.student)
-        if owner := course.of.get(known.student):
-            known = replace(known, student=owner.id)
-        scored = score(record, policy, known.submitted_at, known.student)
+        known = whose.get(record.student) or Submission(record.student, record.student)
+        theirs = of_student.get(student_key(known.student), Marks())
+        written = written_answers(theirs) if counts_written(marks, policy) else None
+        scored = score(record, policy, known.submitted_at, known.student, written)
         attempts = by_student.setdefault(student_key(known.student), _Attempts(known.student))
         attempts.scores.append(scored)
         for note in record.notes:
@@ -84,9 +94,25 @@ def score_class(
             "name the folder with --out."
         )
     chosen = [_chosen(attempts, policy.attempts, problems) for attempts in by_student.values()]
+    chosen += [_absent(student, chosen) for student in course.absent]
+    chosen = [
+        judged(found, of_student.pop(student_key(found.student), Marks()), policy, problems)
+        for found in chosen
+    ]
+    unmarked = [found.student for found in chosen if found.written and not _is_marked(found)]
+    if unmarked:
+        problems.append(
+            tr(
+                "Students without a marked written answer: {n} ({names}).",
+                n=len(unmarked),
+                names=tr(", ").join(first_few(unmarked)),
+            )
+        )
+    problems += [
+        tr("{name}: marked by a person, but without a result.", name=found[0].student)
+        for found in of_student.values()
+    ]
     chosen = _told_apart(chosen, same_id, problems)
-    most = max((scored.max_points for scored in chosen), default=0.0)
-    chosen += [_absent(student, most) for student in course.absent]
     chosen = _with_names(chosen, course)
     problems += [
         tr("{name}: in the submissions file, but without a result.", name=submissions[key].name)
@@ -100,12 +126,27 @@ def score_class(
     return ClassScores(tuple(chosen), tuple(problems))
 
 
-def _absent(student: Student, most: float) -> Score:
+def _whose(
+    results: Path, submissions: Mapping[str, Submission], problems: list[str]
+) -> tuple[dict[str, Submission], Matched]:
+    """Whose each record is: by the submissions file, and then by the roster, whose id it takes."""
+    known = {
+        name: submissions.get(student_key(name)) or Submission(name, name)
+        for name in record_names(results)
+    }
+    course = register(find_roster(results), [one.student for one in known.values()], problems)
+    for name, one in known.items():
+        if owner := course.of.get(one.student):
+            known[name] = replace(one, student=owner.id)
+    return known, course
+
+
+def _absent(student: Student, others: Sequence[Score]) -> Score:
     """Of somebody on the roster who handed in nothing."""
     return Score(
         student=student.id,
         state="missing",
-        max_points=most,
+        max_points=max((other.max_points for other in others), default=0.0),
         final=0.0,
         notes=(tr("nothing was handed in"),),
     )
@@ -150,6 +191,10 @@ def read_records(results: Path, problems: list[str] | None = None) -> Iterator[S
         elif problems is not None and refusal is not None:
             why = why_refused(refusal)
             problems.append(tr("{why}; run `grader run` again to replace it.", why=why))
+
+
+def _is_marked(score: Score) -> bool:
+    return bool(score.written and any(a.points is not None for a in score.written.answers))
 
 
 def _chosen(attempts: _Attempts, rule: Attempts, problems: list[str]) -> Score:

@@ -3,15 +3,17 @@
 A policy is applied to the records that are there, so changing it grades nothing again. Its file is
 read in policy_file.py; the default, with every key explained, is policy.toml.
 
-    raw = sum over parts of  tests' points * policy's points / tests' maximum
-    final = min(raw, minimum rule's cap) - late penalty
+    raw = sum over parts of  tests' points * policy's points / tests' maximum, + written answers
+    final = min(raw, minimum rule's cap) - late penalty + what a person adds
+
+What people decided is in judgement.py.
 """
 
 import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import AwareDatetime
 
@@ -44,8 +46,52 @@ class PartScore(Strict):
         return 100 * self.tests_points / self.tests_max if self.tests_max else 0.0
 
 
+class Answer(Strict):
+    """A written answer; `points` is None while nobody has marked it."""
+
+    question: str
+    part: int
+    points: float | None
+    max_points: float
+    comment: str = ""
+
+
+class Written(Strict):
+    """The written answers of one student."""
+
+    points: float
+    max_points: float
+    answers: tuple[Answer, ...]
+
+    def scaled(self, scale: float) -> "Written":
+        """The same where one point counts `scale`."""
+        answers = tuple(
+            answer.model_copy(
+                update={
+                    "points": None if answer.points is None else round(answer.points * scale, 6),
+                    "max_points": round(answer.max_points * scale, 6),
+                }
+            )
+            for answer in self.answers
+        )
+        points, most = round(self.points * scale, 6), round(self.max_points * scale, 6)
+        return Written(points=points, max_points=most, answers=answers)
+
+
+class Judged(Strict):
+    """What a person decided of one student, as far as the grade shows it (see results.marks)."""
+
+    id: str
+    kind: Literal["points", "override", "comment"]
+    points: float | None = None
+    part: int | None = None
+    text: str = ""
+    by: str
+    at: AwareDatetime
+
+
 class Score(Strict):
-    """A grade and how it came about: final = raw - minimum_loss - penalty, rounded.
+    """A grade and how it came about: final = raw - minimum_loss - penalty + adjusted, rounded.
 
     Attributes:
         final: None where there is no grade: the grader failed (state `error`), or the record lacks
@@ -58,6 +104,12 @@ class Score(Strict):
             student made several attempts.
         name, email, section: by the roster, where there is one.
         repeated: other results that seem to be of the same student and were joined by nobody.
+        written: the written answers, which `raw` and `max_points` contain; None where they do not
+            count.
+        adjusted: what people added to the grade or took off; it may lift the grade above the
+            maximum.
+        override: the grade that a person set, whatever the rest says.
+        judged: these decisions.
     """
 
     student: str
@@ -78,6 +130,10 @@ class Score(Strict):
     submitted_at: AwareDatetime | None = None
     attempts: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
+    written: Written | None = None
+    adjusted: float = 0.0
+    override: float | None = None
+    judged: tuple[Judged, ...] = ()
 
 
 def score(
@@ -85,15 +141,19 @@ def score(
     policy: Policy,
     submitted_at: datetime | None = None,
     student: str | None = None,
+    written: Written | None = None,
 ) -> Score:
-    """The grade of one submission.
+    """The grade of one submission, as far as rules make it.
 
     Args:
+        written: the points of its written answers, in the questions' own points.
         submitted_at: aware; None where nobody knows, then nothing is taken off for lateness.
         student: whose it is, where that is not the record's id.
     """
     student = student or record.student
-    parts = _part_scores(record, policy)
+    scale = _share_of_total(record, policy, written)
+    parts = _part_scores(record, policy, scale)
+    written = written and written.scaled(scale)
     fields: dict[str, Any] = {
         "student": student,
         "submission": record.student,
@@ -106,6 +166,10 @@ def score(
     # The very sums of the record, not sums of rounded sums.
     if not policy.points and policy.total is None:
         fields |= {"raw": min(record.total, record.max_total), "max_points": record.max_total}
+    if written:
+        fields["written"] = written
+        fields["raw"] = _sum((fields["raw"], written.points))
+        fields["max_points"] = _sum((fields["max_points"], written.max_points))
     if no_grade := _why_no_grade(record, parts):
         return Score(**fields, notes=(no_grade,))
     notes: list[str] = []
@@ -135,9 +199,10 @@ def rounded(value: float, decimals: int) -> float:
     return float(Decimal(repr(value)).quantize(step, ROUND_HALF_UP))
 
 
-def _part_scores(record: SubmissionResult, policy: Policy) -> tuple[PartScore, ...]:
+def _part_scores(
+    record: SubmissionResult, policy: Policy, together: float
+) -> tuple[PartScore, ...]:
     by_part = {part.part: part for part in record.parts}
-    together = 1.0 if policy.total is None else _share_of_total(record, policy, policy.total)
     scores = []
     for number in sorted({*by_part, *(n for n, most in policy.points.items() if most)}):
         of_tests = by_part.get(number)
@@ -160,11 +225,13 @@ def _part_scores(record: SubmissionResult, policy: Policy) -> tuple[PartScore, .
     return tuple(scores)
 
 
-def _share_of_total(record: SubmissionResult, policy: Policy, total: float) -> float:
-    """What one point counts where all parts together are to be worth `total`."""
+def _share_of_total(record: SubmissionResult, policy: Policy, written: Written | None) -> float:
+    """What one point counts where everything together is to be worth the policy's `total`."""
+    if policy.total is None:
+        return 1.0
     of_tests = {part.part: part.public_max + part.hidden_max for part in record.parts}
-    most = _sum((of_tests | policy.points).values())
-    return total / most if most else 0.0
+    most = _sum([*(of_tests | policy.points).values(), written.max_points if written else 0.0])
+    return policy.total / most if most else 0.0
 
 
 def _why_no_grade(record: SubmissionResult, parts: Iterable[PartScore]) -> str:

@@ -99,6 +99,7 @@ class _PolicyFile(Strict):
     attempts: Attempts = "best"
     decimals: Annotated[int, Field(ge=0, le=4)] = 2
     total: Points | None = None
+    written: bool = True
     points: Annotated[dict[int, Points], ByPart] = Field(default_factory=dict)
     visibility: Visibility = Visibility()
     late: Late = Late()

@@ -45,7 +45,11 @@ _EXTENDED = frozenset(
 )
 
 
-def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:
+def read_archive(
+    path: Path,
+    limits: IntakeLimits | None = None,
+    wanted: Callable[[str], bool] = is_wanted,
+) -> Contents:
     """The wanted files of an archive, whatever its name says it is.
 
     Raises NothingToGrade, with the rule that was broken, for a damaged or unacceptable archive.
@@ -61,7 +65,7 @@ def read_archive(path: Path, limits: IntakeLimits | None = None) -> Contents:
                 n=limits.archive_bytes // MIB,
             )
         )
-    contents = Contents(limits)
+    contents = Contents(limits, wanted=wanted)
     with path.open("rb") as file:
         kind, opener = _recognise(file, path.name)
         try:
@@ -129,7 +133,7 @@ def _read_zip(file: BinaryIO, contents: Contents) -> None:
                 continue
             _refuse_special(name, entry.external_attr >> 16)
             note_unread(contents, name)
-            if is_wanted(name):
+            if contents.wanted(name):
                 _take_entry(archive, entry, name, contents)
 
 
@@ -278,7 +282,7 @@ def _read_tar(stream: _Readable, contents: Contents) -> None:
                 raise NothingToGrade(_no_device(name))
             note_unread(contents, name)
             file = archive.extractfile(member)
-            if file is not None and is_wanted(name):
+            if file is not None and contents.wanted(name):
                 contents.take(name, file.read)
     # What follows the end mark is part of the compressed stream's checksum.
     while bounded.read(_CHUNK):

@@ -37,12 +37,22 @@ class IntakeLimits:
     path_bytes: int = 1024
 
 
+def is_wanted(path: str) -> bool:
+    """Whether a file can matter for grading."""
+    return path.endswith(WANTED_SUFFIXES)
+
+
 @dataclass
 class Contents:
-    """The Python files and notebooks of a submission (path with "/" → bytes), within limits."""
+    """The Python files and notebooks of a submission (path with "/" → bytes), within limits.
+
+    Attributes:
+        wanted: whether a file, by its path, is one to read.
+    """
 
     limits: IntakeLimits = field(default_factory=IntakeLimits)
     files: dict[str, bytes] = field(default_factory=dict)
+    wanted: Callable[[str], bool] = is_wanted
     notes: list[Note] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)  # names of other files, if not too many
     entries: int = 0
@@ -113,11 +123,6 @@ def is_skipped(path: str) -> bool:
     """Whether a path lies in, or is, something nobody hands in on purpose (hidden files, virtual
     environments, caches, macOS resource forks)."""
     return any(part.startswith(".") or part in SKIPPED_FOLDERS for part in path.split("/"))
-
-
-def is_wanted(path: str) -> bool:
-    """Whether a file can matter for grading."""
-    return path.endswith(WANTED_SUFFIXES)
 
 
 def note_unread(contents: Contents, name: str) -> None:

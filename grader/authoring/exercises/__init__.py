@@ -3,7 +3,7 @@
 Formulas become cases with drawn sizes (grader.authoring.cases.exercises). Of the few that a number
 answers, `python -m grader.authoring.exercises` writes what the students' tests need of them,
 assignment/golden/answers.json: digests that tell right from wrong and do not show the answers.
-Questions in words are in grader/integrations/nbgrader/questions.toml.
+Questions in words are in grader/authoring/in_words.toml.
 """
 
 from .answers import ANSWERS_FILE, is_stale, table, write

@@ -6,13 +6,17 @@ Columns
   state           graded, partial, missing, error
   submitted_at    ISO 8601 in UTC, empty where it is not known
   days_late       days of 24 hours since the student's due date
-  raw             sum of the parts' points
+  raw             sum of the points of the parts and of the written answers
   minimum_loss    taken off because a part is below its minimum
   penalty         taken off for lateness
+  adjusted        added by people (`grader adjust`), below zero where they took off
   final           the grade; empty where there is none (never a zero)
   max_points      what could be earned
   part_1, part_1_max, ...
+  written         points of the written answers; empty where they do not count
+  written_max     what these could earn
   below_minimum   these parts, joined by a space
+  judged          who decided what and when: points, part, name, day, reason; joined by "; "
   notes           in words, joined by "; "
 
 UTF-8 with a byte order mark (Excel needs it), commas, CRLF. A text that a spreadsheet would compute
@@ -28,7 +32,7 @@ from pathlib import Path
 from assignment.harness.words import plain
 from grader.base.words import tr
 from grader.grades.class_scores import ClassScores
-from grader.grades.policy import Score
+from grader.grades.policy import Judged, Score
 from grader.integrations.export.cells import number_cell, text_cell
 from grader.results.record import write_atomically
 
@@ -53,9 +57,9 @@ def _header(parts: Sequence[int]) -> list[str]:
     by_part = [name for part in parts for name in (f"part_{part}", f"part_{part}_max")]
     return [
         *("student", "submission", "state", "submitted_at", "days_late"),
-        *("raw", "minimum_loss", "penalty", "final", "max_points"),
+        *("raw", "minimum_loss", "penalty", "adjusted", "final", "max_points"),
         *by_part,
-        *("below_minimum", "notes"),
+        *("written", "written_max", "below_minimum", "judged", "notes"),
     ]
 
 
@@ -68,15 +72,27 @@ def _row(score: Score, parts: Sequence[int]) -> list[str]:
         points = (part.points, part.max_points) if part else (None, None)
         of_parts += map(number_cell, points)
     graded = score.final is not None
-    numbers = (score.days_late, score.raw, score.minimum_loss, score.penalty, score.final)
-    days, raw, loss, penalty, final = (number_cell(n if graded else None) for n in numbers)
+    numbers = (score.days_late, score.raw, score.minimum_loss, score.penalty, score.adjusted)
+    days, *taken = (number_cell(n if graded else None) for n in numbers)
+    written = (score.written.points, score.written.max_points) if score.written else (None, None)
     return [
         *(_text(score.student), _text(score.submission), score.state, when, days),
-        *(raw, loss, penalty, final, number_cell(score.max_points)),
+        *(*taken, number_cell(score.final), number_cell(score.max_points)),
         *of_parts,
+        *map(number_cell, written),
         " ".join(map(str, score.below_minimum)),
+        _text("; ".join(map(_decision, score.judged))),
         _text(tr("; ").join(score.notes)),
     ]
+
+
+def _decision(judged: Judged) -> str:
+    """`+3 points, part 4, by kim, 2026-11-30: the mask is right`."""
+    points = "" if judged.points is None else f"{judged.points:+g} "
+    if judged.kind == "override":
+        points = f"{judged.points:g} "
+    part = f", part {judged.part}" if judged.part is not None else ""
+    return f"{points}{judged.kind}{part}, by {judged.by}, {judged.at:%Y-%m-%d}: {judged.text}"
 
 
 def _text(text: str) -> str:

@@ -50,6 +50,11 @@ def write_gradebook(
             "nbgrader counts its own points per cell and its own late penalty; those of the policy "
             "were not written."
         )
+    if any(score.judged or score.written for score in scores):
+        said.append(
+            "What people decided with `grader adjust` and `grader mark` was not written: give it "
+            "in nbgrader's formgrader."
+        )
     return [*said, f"{count} students of {assignment!r} in the gradebook of {course}"]
 
 

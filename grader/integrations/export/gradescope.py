@@ -11,7 +11,8 @@ from typing import Any
 from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.words import spoken, spoken_title, tr
-from grader.grades.policy import Score, rounded, student_view
+from grader.grades.judgement import decision_in_words
+from grader.grades.policy import Answer, Score, rounded, student_view
 from grader.grades.policy_file import Policy
 from grader.reports.class_table import fact
 from grader.results.record import SubmissionResult, TestResult, write_atomically
@@ -47,11 +48,15 @@ def results_json(record: SubmissionResult, score: Score, policy: Policy) -> dict
             "raw": score.raw,
             "max_points": score.max_points,
             "penalty": score.penalty,
+            "adjusted": score.adjusted,
             "days_late": score.days_late,
             "below_minimum": list(score.below_minimum),
             "suite_version": record.suite_version,
         },
-        "tests": [_test(test, scale.get(test.part, 0.0), policy) for test in record.tests],
+        "tests": [
+            *(_test(test, scale.get(test.part, 0.0), policy) for test in record.tests),
+            *(_answer(answer) for answer in (score.written.answers if score.written else ())),
+        ],
     }
 
 
@@ -72,6 +77,19 @@ def _test(test: TestResult, scale: float, policy: Policy) -> dict[str, Any]:
     if visible and seen is not None:
         entry["output"] = _text(_output(seen))
     return entry
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "score": answer.points or 0.0,
+        "max_score": answer.max_points,
+        "name": tr("written answer: {question}", question=answer.question),
+        "number": str(answer.part),
+        "output": _text(answer.comment),
+        "output_format": "text",
+        "tags": [f"part{answer.part}", "written"],
+        "visibility": "visible",
+    }
 
 
 def _hidden_visibility(policy: Policy) -> str:
@@ -111,6 +129,7 @@ def _overview(record: SubmissionResult, score: Score) -> str:
             lines.append(share)
     lines += [fact(diagnosis) for diagnosis in record.diagnoses]
     lines += score.notes
+    lines += [decision_in_words(decided, with_name=False) for decided in score.judged]
     return "\n".join(lines)
 
 

@@ -18,6 +18,7 @@ class PolicyShown(BaseModel):
 
     attempts: Literal["best", "last"]
     total: float | None
+    written: bool
     points: dict[int, float]
     due: AwareDatetime | None
     drop_dead: AwareDatetime | None
@@ -53,6 +54,7 @@ def document(scores: ClassScores, policy: Policy) -> ScoresDocument:
     shown = PolicyShown(
         attempts=policy.attempts,
         total=policy.total,
+        written=policy.written,
         points=policy.points,
         due=late.at("due"),
         drop_dead=late.at("drop_dead"),

@@ -15,12 +15,12 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from assignment.harness.parts import PART_BY_NUMBER, PARTS, STUDENT_MODULES, Part
 from assignment.harness.words import Text
+from grader.authoring.in_words import Question, questions
 from grader.authoring.skeleton import BEGIN, END, SOLUTION
 from grader.base.words import language, spoken, spoken_title, tr, tr_n
 
 from .cells import GradeCell, grade_cells, notebook_name, solution_id
 from .handout import PartText, part_texts
-from .questions import Question, questions
 
 SCHEMA_VERSION = 3
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}

@@ -1,7 +1,7 @@
 """What the class page says, gathered from the records one at a time."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -9,10 +9,12 @@ from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PART_BY_NUMBER
 from assignment.harness.words import plain
 from grader.base.words import spoken, spoken_title, tr
+from grader.grades.judgement import remarks_of
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
-from grader.reports.pages.names import page_name
+from grader.grades.statistics import Summary
 from grader.reports.pages.pages import render
+from grader.reports.pages.place import link_to, page_names
 from grader.reports.pages.plots import Histogram, histogram
 from grader.reports.pages.rules import policy_in_words
 from grader.reports.pages.text import as_json, case_of, seconds, without_paths, words_of_script
@@ -57,6 +59,7 @@ class Row:
     reason: str
     seconds: float
     days_late: float
+    written: float | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class Classroom:
     """The class so far. `add` takes one record and keeps a few hundred bytes of it."""
 
     policy: Policy
+    pages: Mapping[str, str] = field(default_factory=dict)  # the file of each student's page
     rows: list[Row] = field(default_factory=list)
     _cells: dict[str, dict[str, str]] = field(default_factory=dict)
     _tests: dict[str, TestResult] = field(default_factory=dict)
@@ -127,7 +131,9 @@ class Classroom:
         if record.sandbox_tier:
             self._tiers[record.sandbox_tier] += 1
         self._last_graded = [max([record.graded_at, *self._last_graded])]
-        self.rows.append(_row(record, score))
+        student = score.student
+        page = f"students/{link_to(self.pages.get(student) or page_names([student])[student])}"
+        self.rows.append(_row(record, score, page))
 
     def page(self, problems: Sequence[str] = ()) -> str:
         """The HTML of index.html."""
@@ -143,12 +149,13 @@ class Classroom:
             ("class.css",),
             ("class.js",),
             rows=rows,
-            errors=[row for row in rows if row.state == "error"],
+            errors=[row for row in rows if row.state == "error" and row.final is None],
             no_grade=[row for row in rows if row.final is None and row.state != "error"],
             problems=[without_paths(problem) for problem in problems],
             counts=Counter(row.state for row in rows),
             n_full=sum(final >= row.most for row, final in graded if row.most),
             median=median(finals) if finals else None,
+            summary=_summary(finals),
             most=most,
             parts=[(number, _part_title(number)) for number in part_numbers],
             scores=histogram(finals, most, N_BINS, tr("points")),
@@ -162,6 +169,7 @@ class Classroom:
             time_plot=_time_plot(times),
             slowest=sorted(rows, key=lambda row: -row.seconds)[:N_SLOWEST],
             has_late=any(row.days_late for row in rows),
+            has_written=any(row.written is not None for row in rows),
             suites=_in_words(self._suites),
             tiers=_in_words(self._tiers),
             graded_at=self._last_graded[0] if self._last_graded else None,
@@ -229,7 +237,7 @@ class Classroom:
             BugRow(
                 name,
                 self._part_of_bug.get(name, 0),
-                _summary(name),
+                _bug_summary(name),
                 tuple(students),
                 round(100 * len(students) / highest, 1),
             )
@@ -274,13 +282,23 @@ class Classroom:
         )  # fmt: skip
 
 
+def _summary(finals: Sequence[float]) -> list[tuple[str, float]]:
+    """Mean, deviation and quartiles of the grades, from three on."""
+    of = Summary.of(finals)
+    if of.n < 3 or of.quartiles is None or of.mean is None or of.deviation is None:
+        return []
+    low, _, high = of.quartiles
+    spread = [(tr("mean"), of.mean), (tr("deviation"), of.deviation)]
+    return [*spread, (tr("lower quartile"), low), (tr("upper quartile"), high)]
+
+
 def _in_order(row: Row) -> tuple:
     """Errors first, then whoever has no grade, then by name."""
     return (row.state != "error", row.final is not None, row.student.casefold(), row.student)
 
 
-def _row(record: SubmissionResult, score: Score) -> Row:
-    has_grade = score.final is not None and record.state != "error"
+def _row(record: SubmissionResult, score: Score, page: str) -> Row:
+    has_grade = score.final is not None
     parts = {
         part.part: PartCell(
             part.points if has_grade else None,
@@ -291,16 +309,17 @@ def _row(record: SubmissionResult, score: Score) -> Row:
     }
     return Row(
         score.student,
-        f"students/{page_name(score.student)}",
+        page,
         record.state,
         score.final if has_grade else None,
         score.max_points,
         parts,
-        tuple(without_paths(note) for note in score.notes),
+        tuple(map(without_paths, remarks_of(score))),
         tuple(dict.fromkeys(_bug_name(found) for found in _named(record))),
         without_paths(record.reason),
         record.seconds,
         score.days_late,
+        score.written.points if score.written and has_grade else None,
     )
 
 
@@ -313,7 +332,7 @@ def _bug_name(found: DiagnosisRecord) -> str:
     return tr(" or ").join(" + ".join(names) for names in found.bugs)
 
 
-def _summary(name: str) -> str:
+def _bug_summary(name: str) -> str:
     """What the bug does, if it is one and in the catalogue."""
     bug = known_bugs().get(name)
     return bug.summary.spoken if bug else ""

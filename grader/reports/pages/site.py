@@ -9,8 +9,7 @@ from grader.base.words import tr
 from grader.grades.class_scores import score_class
 from grader.grades.policy_file import Policy
 from grader.reports.pages.classroom import Classroom
-from grader.reports.pages.names import page_name
-from grader.reports.pages.place import require_own_folder, write_page
+from grader.reports.pages.place import page_names, require_own_folder, write_page
 from grader.reports.pages.student import student_page
 from grader.results.changes import mixtures
 from grader.results.record import read_record
@@ -42,17 +41,18 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (out / MARKER).touch()
-        classroom, problems = Classroom(policy), [*scores.problems, *mixtures(results)]
+        pages = page_names(score.student for score in scores)
+        classroom, problems = Classroom(policy, pages), [*scores.problems, *mixtures(results)]
         for score in scores:
             record, refusal = read_record(results, score.submission)
             if record is None:  # changed since it was scored
                 why = in_words(refusal) if refusal else tr("the result is gone")
                 problems.append(tr("{student}: {why}.", student=score.student, why=why))
                 continue
-            write_page(folder / page_name(score.student), student_page(record, score, policy))
+            write_page(folder / pages[score.student], student_page(record, score, policy))
             classroom.add(record, score)
         write_page(out / INDEX, classroom.page(problems))
-        _remove_old(folder, {page_name(score.student) for score in scores})
+        _remove_old(folder, set(pages.values()))
     except OSError as problem:
         raise GraderError(
             f"The report cannot be written to {out}/: {problem.strerror or problem}."

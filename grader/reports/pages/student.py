@@ -29,6 +29,7 @@ from grader.base.words import spoken, spoken_title, tr
 from grader.grades.policy import Score, student_view
 from grader.grades.policy_file import Policy
 from grader.reports.class_table import fact
+from grader.reports.pages.judged import decided_by_people
 from grader.reports.pages.text import case_of, excerpt, moment, without_paths
 from grader.results.record import DiagnosisRecord, SubmissionResult, TestResult
 
@@ -37,7 +38,7 @@ N_UNFINISHED = 5
 
 def student_page(record: SubmissionResult, score: Score, policy: Policy) -> str:
     """The HTML of one student's page."""
-    has_grade = score.final is not None and record.state != "error"
+    has_grade = score.final is not None
     seen = [view for test in record.tests if (view := student_view(test, policy)) is not None]
     rows = part_rows(record, score) if has_grade else ()
     feedback = _feedback(record, seen, rows) if record.state != "missing" else ()
@@ -55,6 +56,7 @@ def student_page(record: SubmissionResult, score: Score, policy: Policy) -> str:
         ),
         _verdict(record, score) if has_grade else _no_grade(record),
         points_by_part(rows, with_legend=bool(kept)) if rows else None,
+        decided_by_people(score) if has_grade else None,
         element("p", tr("Every test passed."), class_="after") if all_passed else None,
         where_points_were_lost(feedback) if feedback else None,
         right_with_a_remark(remarks) if remarks else None,
@@ -100,7 +102,7 @@ def _verdict(record: SubmissionResult, score: Score) -> list[Child]:
     notes = [tr("{sentence}.", sentence=note[:1].upper() + note[1:]) for note in score.notes]
     found: list[Child] = [
         element("p", figure, " ", most, class_="score"),
-        _steps(score) if score.penalty or score.minimum_loss else None,
+        _steps(score) if _has_steps(score) else None,
         listed(notes, class_="remarks") if notes else None,
     ]
     if record.state == "missing":
@@ -119,13 +121,26 @@ def _verdict(record: SubmissionResult, score: Score) -> list[Child]:
     return found
 
 
+def _has_steps(score: Score) -> bool:
+    by_people = score.written or score.adjusted or score.override is not None
+    return bool(score.penalty or score.minimum_loss or by_people)
+
+
 def _steps(score: Score) -> Element:
     """From the points of the tests to the score."""
-    steps: list[tuple[str, Child]] = [(tr("Points of the tests"), points(score.raw))]
+    written = score.written.points if score.written else 0.0
+    steps: list[tuple[str, Child]] = [(tr("Points of the tests"), points(score.raw - written))]
+    if score.written:
+        steps.append((tr("Written answers"), f"+{points(written)}"))
     if score.minimum_loss:
         steps.append((tr("Below the minimum of a part"), f"−{points(score.minimum_loss)}"))
     if score.penalty:
         steps.append((tr("Late"), f"−{points(score.penalty)}"))
+    if score.adjusted:
+        sign = "+" if score.adjusted > 0 else "−"
+        steps.append((tr("By your instructor"), f"{sign}{points(abs(score.adjusted))}"))
+    if score.override is not None:
+        steps.append((tr("Set by your instructor"), points(score.override)))
     steps.append((tr("Score"), element("strong", points(score.final))))
     pairs = [[element("dt", name), element("dd", value)] for name, value in steps]
     return element("dl", pairs, class_="steps")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-QUESTIONS_FILE = Path(__file__).parent / "questions.toml"
+QUESTIONS_FILE = Path(__file__).with_name("in_words.toml")
 
 
 @dataclass(frozen=True)
@@ -34,3 +34,11 @@ def questions() -> tuple[Question, ...]:
     """All questions, in the order of the parts."""
     entries = tomllib.loads(QUESTIONS_FILE.read_text(encoding="utf-8"))["question"]
     return tuple(Question(**entry | {"rubric": tuple(entry["rubric"])}) for entry in entries)
+
+
+def question_named(name: str) -> Question | None:
+    """The question with this id, or this number of the handouts: `rope-is-relative`, `4`."""
+    for number, question in enumerate(questions(), start=1):
+        if name.strip().lower() in (question.id, str(number)):
+            return question
+    return None
