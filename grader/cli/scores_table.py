@@ -52,7 +52,7 @@ def _row(score: Score, parts: list[int], written: bool, adjusted: bool) -> list[
     texts = [Text(cell) for cell in cells]
     texts[-1].stylize("bold" if graded else "bold red")
     return [
-        Text(plain(score.student)),
+        Text(plain(score.label)),
         Text(spoken(score.state)),
         *texts,
         Text(plain(tr("; ").join(remarks_of(score))), style="dim"),

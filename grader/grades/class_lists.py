@@ -175,17 +175,3 @@ def read_submissions(path: Path, late: Late) -> dict[str, Submission]:
         at = _read_moment(path, line, moment, late) if moment else None
         found[key] = Submission(name, student, at)
     return found
-
-
-@dataclass(frozen=True)
-class Person:
-    """Whom a student's id stands for; name and e-mail are "" where no list tells them."""
-
-    id: str
-    name: str = ""
-    email: str = ""
-
-
-def person_of(student: str) -> Person:
-    """The person of an id: the one place where feedback asks for names and addresses."""
-    return Person(student)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.base.errors import GraderError
-from grader.base.notes import why_refused
+from grader.base.notes import Note, why_refused
 from grader.base.words import tr
 from grader.grades.class_lists import Submission, read_submissions, student_key
 from grader.grades.judgement import counts_written, judged, written_answers
@@ -163,6 +164,24 @@ def _with_names(scores: list[Score], course: Matched) -> list[Score]:
         return scored.model_copy(update=facts)
 
     return [named(scored) for scored in scores]
+
+
+def record_of(results: Path, score: Score) -> tuple[SubmissionResult | None, Note | None]:
+    """The record that counts for a score, or why it cannot be read; for who is on the roster and
+    handed in nothing, a record of that."""
+    if score.submission:
+        return read_record(results, score.submission)
+    absent = SubmissionResult(
+        student=score.student,
+        source="",
+        submission_hash="",
+        suite_hash="",
+        suite_version="",
+        state="missing",
+        reason=tr("nothing was handed in"),
+        graded_at=datetime.now(UTC),
+    )
+    return absent, None
 
 
 def record_names(results: Path) -> list[str]:

@@ -135,6 +135,11 @@ class Score(Strict):
     override: float | None = None
     judged: tuple[Judged, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """Who it is, for people: name and id."""
+        return f"{self.name} ({self.student})" if self.name else self.student
+
 
 def score(
     record: SubmissionResult,

@@ -24,7 +24,7 @@ from pathlib import Path
 from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.words import tr
-from grader.grades.class_lists import Person, person_of, read_text
+from grader.grades.class_lists import read_text
 from grader.grades.class_scores import score_class
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
@@ -97,7 +97,7 @@ def write_feedback(
         raise GraderError(
             f"The feedback cannot be written to {out}/: {problem.strerror}."
         ) from None
-    said += _not_named(left_out, tr("Without a grade and so without feedback"))
+    said += _not_named(left_out, tr("Without a graded submission and so without feedback"))
     return [*problems, *said]
 
 
@@ -108,7 +108,7 @@ def _pages(
     names = page_names(score.student for score in scores)
     found, left_out = [], []
     for score in scores:
-        record, _ = read_record(results, score.submission)
+        record, _ = read_record(results, score.submission) if score.submission else (None, None)
         if record is None or score.final is None:
             left_out.append(score.student)
             continue
@@ -274,43 +274,42 @@ def _gradescope(
 
 
 def _mail(found: Sequence[_Feedback], out: Path, policy: Policy, options: Options) -> list[str]:
-    people = [person_of(one.score.student) for one in found]
     for folder in ("pages", "mail"):
         (out / folder).mkdir()
-    for one, person in zip(found, people, strict=True):
+    for one in found:
         write_atomically(out / "pages" / one.page_name, _bytes(one.page))
         name = Path(one.page_name).with_suffix(".eml").name
-        write_atomically(out / "mail" / name, _letter(one, person, options.sender))
-    write_atomically(out / "manifest.csv", _manifest(found, people))
+        write_atomically(out / "mail" / name, _letter(one, options.sender))
+    write_atomically(out / "manifest.csv", _manifest(found))
     said = []
-    if without := [person.id for person in people if not person.email]:
+    if without := [one.score.student for one in found if not one.score.email]:
         said = _not_named(without, tr("Without an e-mail address, so their letter has none"))
     return [*said, tr("{n} letters: {path}/", n=len(found), path=out / "mail")]
 
 
-def _manifest(found: Iterable[_Feedback], people: Iterable[Person]) -> bytes:
+def _manifest(found: Iterable[_Feedback]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(("id", "name", "email", "page"))
-    for one, person in zip(found, people, strict=True):
-        cells = (person.id, person.name, person.email)
+    for one in found:
+        cells = (one.score.student, one.score.name, one.score.email)
         writer.writerow([*(text_cell(plain(cell)) for cell in cells), f"pages/{one.page_name}"])
     return text.getvalue().encode("utf-8-sig")
 
 
-def _letter(one: _Feedback, person: Person, sender: str | None) -> bytes:
+def _letter(one: _Feedback, sender: str | None) -> bytes:
     """A letter with the page attached; mail programs open it as a draft."""
     letter = EmailMessage(policy=SMTP)
     letter["Subject"] = tr("Attention and KV-cache decode: your feedback")
     letter["X-Unsent"] = "1"
     if sender:
         letter["From"] = plain(sender)
-    if person.email:
-        letter["To"] = plain(person.email)
+    if one.score.email:
+        letter["To"] = plain(one.score.email)
     text = tr(
         "{name},\n\nyou have {n} of {all} points. The page that is attached says where they come "
         "from; open it in a browser, it loads nothing.\n",
-        name=plain(person.name or person.id),
+        name=plain(one.score.name or one.score.student),
         n=number_cell(one.score.final),
         all=number_cell(one.score.max_points),
     )

@@ -1,7 +1,8 @@
 """`--to csv`: one row a student.
 
 Columns
-  student         name under which the attempts were joined; else as `submission`
+  student         id under which the attempts were joined; else as `submission`
+  name, email, section    by the roster; only where there is one
   submission      id of the result that counts
   state           graded, partial, missing, error
   submitted_at    ISO 8601 in UTC, empty where it is not known
@@ -47,23 +48,26 @@ def to_csv(scores: Sequence[Score]) -> str:
     parts = sorted({part.part for score in scores for part in score.parts})
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(_header(parts))
+    named = any(score.name or score.email for score in scores)
+    writer.writerow(_header(parts, named))
     for score in scores:
-        writer.writerow(_row(score, parts))
+        writer.writerow(_row(score, parts, named))
     return text.getvalue()
 
 
-def _header(parts: Sequence[int]) -> list[str]:
+def _header(parts: Sequence[int], named: bool) -> list[str]:
     by_part = [name for part in parts for name in (f"part_{part}", f"part_{part}_max")]
     return [
-        *("student", "submission", "state", "submitted_at", "days_late"),
+        "student",
+        *(("name", "email", "section") if named else ()),
+        *("submission", "state", "submitted_at", "days_late"),
         *("raw", "minimum_loss", "penalty", "adjusted", "final", "max_points"),
         *by_part,
         *("written", "written_max", "below_minimum", "judged", "notes"),
     ]
 
 
-def _row(score: Score, parts: Sequence[int]) -> list[str]:
+def _row(score: Score, parts: Sequence[int], named: bool) -> list[str]:
     when = score.submitted_at.astimezone(UTC).isoformat() if score.submitted_at else ""
     by_number = {part.part: part for part in score.parts}
     of_parts: list[str] = []
@@ -76,7 +80,9 @@ def _row(score: Score, parts: Sequence[int]) -> list[str]:
     days, *taken = (number_cell(n if graded else None) for n in numbers)
     written = (score.written.points, score.written.max_points) if score.written else (None, None)
     return [
-        *(_text(score.student), _text(score.submission), score.state, when, days),
+        _text(score.student),
+        *(map(_text, (score.name, score.email, score.section)) if named else ()),
+        *(_text(score.submission), score.state, when, days),
         *(*taken, number_cell(score.final), number_cell(score.max_points)),
         *of_parts,
         *map(number_cell, written),

@@ -60,6 +60,7 @@ class Row:
     seconds: float
     days_late: float
     written: float | None = None
+    label: str = ""  # who it is, for people
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ class Classroom:
         for found in _named(record):
             self._part_of_bug.setdefault(_bug_name(found), found.part)
         self._cells[score.student] = {test.id: _cell(test) for test in record.tests}
-        self._suites[record.suite_version] += 1
+        if record.suite_version:
+            self._suites[record.suite_version] += 1
         if record.sandbox_tier:
             self._tiers[record.sandbox_tier] += 1
         self._last_graded = [max([record.graded_at, *self._last_graded])]
@@ -262,7 +264,7 @@ class Classroom:
                 "parts": part_numbers,
                 "students": [
                     [
-                        plain(row.student),
+                        plain(row.label),
                         row.page,
                         row.state,
                         row.final,
@@ -320,6 +322,7 @@ def _row(record: SubmissionResult, score: Score, page: str) -> Row:
         record.seconds,
         score.days_late,
         score.written.points if score.written and has_grade else None,
+        score.label,
     )
 
 

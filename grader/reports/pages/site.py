@@ -6,13 +6,12 @@ from pathlib import Path
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
 from grader.base.words import tr
-from grader.grades.class_scores import score_class
+from grader.grades.class_scores import record_of, score_class
 from grader.grades.policy_file import Policy
 from grader.reports.pages.classroom import Classroom
 from grader.reports.pages.place import page_names, require_own_folder, write_page
 from grader.reports.pages.student import student_page
 from grader.results.changes import mixtures
-from grader.results.record import read_record
 
 # Tells a folder of ours, whose old pages may be removed, from any other.
 MARKER = ".grader-report"
@@ -44,7 +43,7 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
         pages = page_names(score.student for score in scores)
         classroom, problems = Classroom(policy, pages), [*scores.problems, *mixtures(results)]
         for score in scores:
-            record, refusal = read_record(results, score.submission)
+            record, refusal = record_of(results, score)
             if record is None:  # changed since it was scored
                 why = in_words(refusal) if refusal else tr("the result is gone")
                 problems.append(tr("{student}: {why}.", student=score.student, why=why))

@@ -50,9 +50,9 @@ def student_page(record: SubmissionResult, score: Score, policy: Policy) -> str:
     all_passed = has_grade and record.state == "graded" and not feedback
     shows_hidden = policy.visibility.hidden != "nothing"
     return document(
-        tr("{student}: attention and KV-cache decode", student=score.student),
+        tr("{student}: attention and KV-cache decode", student=score.label),
         heading(
-            tr("Attention and KV-cache decode · homework feedback"), element("bdi", score.student)
+            tr("Attention and KV-cache decode · homework feedback"), element("bdi", score.label)
         ),
         _verdict(record, score) if has_grade else _no_grade(record),
         points_by_part(rows, with_legend=bool(kept)) if rows else None,
@@ -177,6 +177,8 @@ def _caption(shows_hidden: bool) -> str:
 
 
 def _footer(record: SubmissionResult) -> str:
+    if not record.suite_version:
+        return tr("This page is complete in itself and loads nothing.")
     return tr(
         "Graded {moment}, test suite {version}. This page is complete in itself and loads nothing.",
         moment=moment(record.graded_at),
