@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from report_support import make_record, make_test
 from typer.testing import CliRunner
 
 from grader import grade_class as grader_run
@@ -17,6 +18,7 @@ from grader.cluster.shards import MANIFEST, Shard, read_manifest, write_manifest
 from grader.grade_class import grade_class
 from grader.intake.course import Course
 from grader.results.history import HISTORY
+from grader.results.marks import add_marks, new_mark, read_marks
 from grader.results.record import TestResult, make_result, read_record, write_record
 from grader.running.child import Grading
 from grader.running.pool import keep
@@ -284,7 +286,8 @@ def test_commands_say_sentences(world):
         shown = said("run", "class", "--shard", f"{number}/{COUNT}", *options, code=code)
         assert f"shard {number}/{COUNT} of 12" in shown
     assert "is not a folder" in said("merge", "absent", code=2)
-    assert "holds no .grader.shard" in said("merge", "class", code=2)
+    assert "There are no results in class/" in said("merge", "class", code=2)
+    assert "holds no .grader.shard" in said("merge", folders(world)[0], "class", code=2)
     assert "one of the shards" in said(
         "merge", folders(world)[0], "--into", folders(world)[0], code=2
     )
@@ -293,6 +296,52 @@ def test_commands_say_sentences(world):
     assert "(12 new, 0 replaced, 0 there already)" in shown and "Run their shards again" in shown
     (folders(world)[0] / MANIFEST).write_text("{")
     assert "is damaged" in said("merge", *folders(world), code=2)
+
+
+def two_people(folder: Path) -> tuple[Path, Path]:
+    """Folders of two people who graded and marked apart; both have ana."""
+    tests = [make_test(1, "1.1", "t", "t", "public")]
+    for name, students in (("kim", ("ana", "bob")), ("lee", ("ana", "cyd"))):
+        (folder / name).mkdir()
+        for student in students:
+            write_record(folder / name, make_record(student, tests))
+    return folder / "kim", folder / "lee"
+
+
+def test_what_two_people_graded_comes_together_with_what_they_decided(tmp_path):
+    kim, lee = two_people(tmp_path)
+    for folder, student in ((kim, "ana"), (lee, "cyd")):
+        mark = new_mark(student, "points", by=folder.name, points=1.0, text="neat")
+        add_marks(folder, lambda there, mark=mark: [mark])
+    (lee / "roster.csv").write_text("id,name\nana,Ana Alba\n")
+    into = tmp_path / "both"
+    merged = merge([kim, lee], into)
+    assert merged.new == 3 and merged.told == ()
+    assert sorted(path.stem for path in into.glob("*.json")) == ["ana", "bob", "cyd"]
+    assert {mark.by for mark in read_marks(into)} == {"kim", "lee"}
+    assert (into / "roster.csv").read_text() == "id,name\nana,Ana Alba\n"
+    again = merge([kim, lee], into)
+    assert (again.new, again.same, again.told) == (0, 3, ())
+    assert len(read_marks(into)) == 2
+
+
+def test_different_results_of_one_student_are_told_and_not_decided(tmp_path):
+    kim, lee = two_people(tmp_path)
+    worse = [make_test(1, "1.1", "t", "t", "public", state="failed")]
+    write_record(lee, make_record("ana", worse))
+    (kim / "roster.csv").write_text("id\nana\n")
+    (lee / "roster.csv").write_text("id\nbob\n")
+    command = ["merge", str(kim), str(lee), "--into", str(tmp_path / "both")]
+    result = CliRunner().invoke(main.app, command)
+    said = " ".join(result.output.split())
+    assert result.exit_code == 1
+    assert f"ana has 1 of 1 in {kim} and 0 of 1 in {lee} (the same work, graded apart)" in said
+    assert "The rosters differ" in said
+    assert sorted(path.stem for path in (tmp_path / "both").glob("*.json")) == ["bob", "cyd"]
+    # One of them removed, the rest follows.
+    (lee / "ana.json").unlink()
+    (lee / "roster.csv").unlink()
+    assert merge([kim, lee], tmp_path / "both").told == ()
 
 
 def test_the_slurm_script_names_its_shard(tmp_path):

@@ -11,14 +11,15 @@ from grader.base.terminal import console_for_people, say
 
 def merge_command(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER", help="The folders of all shards.")
+        list[Path],
+        typer.Argument(metavar="FOLDER", help="Folders of results: all shards, or of two people."),
     ],
     into: Annotated[Path, typer.Option("--into", help="Folder of the merged results.")] = Path(
         "results"
     ),
     quiet: Annotated[bool, typer.Option("--quiet", help="No table.")] = False,
 ) -> None:
-    """Put the results of all shards of a class into one folder."""
+    """Put the results of several folders into one; conflicts are told and left to you."""
     from grader.cluster.merge import merge
     from grader.reports.class_table import counts_sentence, print_class
 
@@ -32,6 +33,10 @@ def merge_command(
             f"Results: {into}/ ({merged.new} new, {merged.replaced} replaced, {merged.same} there "
             "already)",
         )
+    for sentence in merged.told:
+        say(Console(stderr=True), sentence)
+    if merged.told:
+        raise typer.Exit(1)
     if any(summary.state == "error" for summary in merged.summaries):
         say(
             Console(stderr=True),

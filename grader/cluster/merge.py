@@ -1,21 +1,26 @@
-"""Puts the results of all shards into one folder, or says why they do not belong together.
+"""Puts the results of several folders into one: all shards of a run, or what people graded apart.
 
-Everything is checked before the first record is written. Each record is written whole or not at
-all, and one that is there already is left alone: a merge that was stopped is simply run again.
+Shards are one run, so everything is checked before the first record is written. Of folders that
+two people filled, whatever agrees is brought together with what they decided (results.marks); who
+has different results is told, and nothing is written for them. Each record is written whole or not
+at all, and one that is there already is left alone: a merge that was stopped is simply run again.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
-from grader.cluster.shards import Manifest, Shard, read_manifest
+from grader.cluster.shards import Manifest, Shard, has_manifest, read_manifest
+from grader.grades.roster import FILE as ROSTER
+from grader.results.changes import mixtures
 from grader.results.disk import disk_as_sentence
 from grader.results.history import replace_record, without_times
-from grader.results.record import SubmissionResult, read_record
+from grader.results.marks import merge_marks
+from grader.results.record import SubmissionResult, read_record, write_atomically
 from grader.results.summary import Summary, summarise
 from grader.running.locks import results_lock
 
@@ -24,24 +29,31 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did: all summaries, and how many records were new, replaced, there already."""
+    """What a merge did: all summaries, and how many records were new, replaced, there already.
+
+    `told` are sentences on what only a person can decide.
+    """
 
     summaries: list[Summary]
     new: int
     replaced: int
     same: int
+    told: tuple[str, ...] = ()
 
 
 def merge(folders: Iterable[Path], into: Path) -> Merged:
-    """Copy the records of all shards in `folders` into `into`.
+    """Copy the records of all `folders` into `into`.
 
     Raises GraderError, before anything is written, when a shard is missing or unfinished, when
     shards come from different classes, suites or secrets, when a student has two different
-    records, or when `into` holds a newer record than the shards.
+    records in them, or when `into` holds a newer record than the shards.
     """
-    shards = [(folder, read_manifest(folder)) for folder in _distinct(folders)]
-    if not shards:
-        raise GraderError("There is nothing to merge. Name the shards' folders.")
+    distinct = _distinct(folders)
+    if not distinct:
+        raise GraderError("There is nothing to merge. Name the folders of the results.")
+    if not any(has_manifest(folder) for folder in distinct):
+        return _merge_apart(distinct, into)
+    shards = [(folder, read_manifest(folder)) for folder in distinct]
     if into.resolve() in {folder.resolve() for folder, _ in shards}:
         raise GraderError(f"{into} is one of the shards. Name another folder with --into.")
     _require_one_run(shards)
@@ -52,11 +64,63 @@ def merge(folders: Iterable[Path], into: Path) -> Merged:
         return _write(places, into)
 
 
+def _merge_apart(folders: list[Path], into: Path) -> Merged:
+    """Folders that were filled by runs of their own, `into` among them or not."""
+    places: dict[str, list[Path]] = defaultdict(list)
+    for folder in folders:
+        names = [path.stem for path in sorted(folder.glob("*.json"))]
+        if not names:
+            raise GraderError(f"There are no results in {folder}/. Name folders of results.")
+        for name in names:
+            places[name].append(folder)
+    with disk_as_sentence(into), results_lock(into):
+        there = {path.stem for path in into.glob("*.json")}
+        for name in there & places.keys():
+            places[name] = [*dict.fromkeys((*places[name], into))]
+        agreed, told = {}, []
+        for name, where in sorted(places.items()):
+            results = [_read(folder, name) for folder in where]
+            if all(_content(result) == _content(results[0]) for result in results[1:]):
+                agreed[name] = where
+            else:
+                told.append(_conflict(name, where, results))
+        merged = _write(agreed, into)
+        others = [folder for folder in folders if folder.resolve() != into.resolve()]
+        told += merge_marks(others, into)[1]
+        told += _merge_rosters(others, into)
+        return replace(merged, told=(*told, *mixtures(into)))
+
+
+def _merge_rosters(folders: list[Path], into: Path) -> list[str]:
+    """Take the one roster that there is; where several differ, a sentence."""
+    paths = [place / ROSTER for place in (into, *folders) if (place / ROSTER).exists()]
+    contents = {path.read_bytes(): path for path in paths}
+    if len(contents) > 1:
+        names = " and ".join(map(str, contents.values()))
+        return [f"The rosters differ: {names}. Make one of them, and put it into {into}/."]
+    for content in contents:
+        if not (into / ROSTER).exists():
+            write_atomically(into / ROSTER, content)
+    return []
+
+
+def _conflict(student: str, folders: list[Path], results: list[SubmissionResult]) -> str:
+    """`ana has 12 of 221 in ta1 and 15 of 221 in ta2`, and whether the work is the same."""
+    pairs = zip(results, folders, strict=True)
+    points = [f"{result.total:g} of {result.max_total:g} in {folder}" for result, folder in pairs]
+    same = len({result.submission_hash for result in results}) == 1
+    why = "the same work, graded apart" if same else "of different work"
+    return (
+        f"{student} has {' and '.join(points)} ({why}). Nothing was written: remove the one that "
+        "does not count, or grade again, and merge again."
+    )
+
+
 def _distinct(folders: Iterable[Path]) -> list[Path]:
     by_place: dict[Path, Path] = {}
     for folder in folders:
         if not folder.is_dir():
-            raise GraderError(f"{folder} is not a folder. Name the shards' folders.")
+            raise GraderError(f"{folder} is not a folder. Name folders of results.")
         by_place.setdefault(folder.resolve(), folder)
     return list(by_place.values())
 
@@ -163,7 +227,7 @@ def _write(places: dict[str, list[Path]], into: Path) -> Merged:
             counts["new" if there is None and refusal is None else "replaced"] += 1
             replace_record(into, result)
         summaries.append(summarise(result))
-    return Merged(summaries, **counts)
+    return Merged(summaries, counts["new"], counts["replaced"], counts["same"])
 
 
 def _one_each(places: dict[str, list[Path]]) -> Iterator[SubmissionResult]:

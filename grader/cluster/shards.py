@@ -99,6 +99,11 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=1).encode() + b"\n")
 
 
+def has_manifest(folder: Path) -> bool:
+    """Whether the folder is a shard's."""
+    return (folder / MANIFEST).exists()
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a shard's folder; GraderError when there is none that can be read."""
     try:
