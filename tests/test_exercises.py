@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from grader.integrations.nbgrader.questions import questions as questions_in_words
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +32,7 @@ from assignment.harness.units import UNITS
 from grader.authoring import exercises
 from grader.authoring.exercises import FORMULAS, all_questions
 from grader.authoring.exercises import questions as questions_file
+from grader.authoring.in_words import questions as questions_in_words
 from grader.authoring.skeleton import ASSIGNMENT
 
 PART = next(part for part in PARTS if part.module == "exercises")

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tarfile
@@ -20,10 +21,12 @@ from grader.base.errors import GraderError
 from grader.intake.course import Course
 from grader.intake.submissions import find_submissions
 from grader.results.record import SubmissionResult, read_record, record_path
+from grader.running import slots
 from grader.running.child import Grading
 from grader.running.locks import results_lock
 from grader.running.pool import grade_all
 from grader.running.protocols import GradingSuite, Outcome
+from grader.running.slots import hold_slot, locks_folder
 from grader.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -449,7 +452,7 @@ def test_killed_grader_loses_nothing(grading, tmp_path, fakes, course):
     assert f"({len(kept)} kept from an earlier run)" in output
     assert calls(grading) == sorted(set(names) - set(kept))
     there = {path.name for path in grading.out.iterdir()}
-    assert there == {".grader.lock", *(f"{name}.json" for name in names)}
+    assert there == {".grader.lock", ".grader-places", *(f"{name}.json" for name in names)}
     assert all((grading.out / f"{name}.json").read_bytes() == kept[name] for name in kept)
 
 
@@ -480,3 +483,82 @@ def test_modules_in_the_current_folder_are_never_imported(grading, tmp_path, fak
     output, _ = grader.communicate(timeout=60)
     assert not marker.exists(), marker.read_text()
     assert "2 graded" in output
+
+
+# ---- Slots: no two submissions on one machine share one, whoever grades them
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="slots are locked as root only")
+
+
+@pytest.fixture(autouse=True)
+def places(monkeypatch, tmp_path):
+    places = (tmp_path / "first", tmp_path / "second")
+    for place in places:
+        place.mkdir()
+    monkeypatch.setattr(slots, "PLACES", places)
+    return places
+
+
+def _hold(preferred: int, pipe) -> None:
+    with hold_slot(preferred) as slot:
+        pipe.send(slot)
+        pipe.recv()
+
+
+@as_root
+def test_two_graders_get_different_slots_and_a_dead_one_frees_its_own():
+    context = multiprocessing.get_context("fork")
+    other, far = context.Pipe()
+    grader = context.Process(target=_hold, args=(0, far), daemon=True)
+    grader.start()
+    taken = other.recv()
+    with hold_slot(0) as mine, hold_slot(0) as another:
+        assert len({taken, mine, another}) == 3
+        assert 0 not in {taken, mine, another}  # the user of slot 0 tries sandboxes out
+        grader.kill()
+        grader.join()
+        with hold_slot(0) as freed:
+            assert freed == taken
+
+
+@as_root
+def test_a_slot_is_free_after_an_error():
+    with pytest.raises(ZeroDivisionError), hold_slot(3) as slot:
+        raise ZeroDivisionError
+    with hold_slot(3) as again:
+        assert again == slot == 4
+
+
+@as_root
+def test_all_taken_is_a_sentence(monkeypatch):
+    monkeypatch.setattr(slots, "MAX_SLOTS", 2)
+    with (
+        hold_slot(0),
+        hold_slot(0),
+        pytest.raises(GraderError, match="All 2 slots of this machine are taken"),
+        hold_slot(0),
+    ):
+        pass
+
+
+@as_root
+def test_a_folder_that_others_can_write_to_is_not_trusted(places, tmp_path):
+    first, second = places
+    (first / slots.FOLDER).mkdir()
+    (first / slots.FOLDER).chmod(0o777)
+    assert locks_folder() == second / slots.FOLDER
+    assert stat.S_IMODE((second / slots.FOLDER).stat().st_mode) == 0o700
+    os.chown(second / slots.FOLDER, 12345, 12345)
+    with pytest.raises(GraderError, match="Make one of these writable for root"):
+        locks_folder()
+    (second / slots.FOLDER).rmdir()
+    (second / slots.FOLDER).symlink_to(tmp_path)
+    with pytest.raises(GraderError, match="not a folder that only this user can write to"):
+        locks_folder()
+
+
+def test_without_root_the_callers_number_serves(monkeypatch, places):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with hold_slot(5) as slot, hold_slot(5) as again:
+        assert slot == again == 5
+    assert not any(list(place.iterdir()) for place in places)

@@ -1,15 +1,21 @@
-"""What people decide: the log beside the results, the grade, the commands, two people at once."""
+"""What people decide, what students get back, what a class is like; the guide's commands on it."""
 
+import csv
+import email
+import io
 import json
 import multiprocessing
 import re
+import shlex
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
+from email import policy as email_policy
 from pathlib import Path
 
+import numpy as np
 import pytest
-from report_support import make_record
+from report_support import class_records, make_record, make_test
 from test_policy import a_test
 from typer.testing import CliRunner
 
@@ -20,6 +26,7 @@ from grader.cli import main
 from grader.grades.class_scores import score_class
 from grader.grades.lateness import Late
 from grader.grades.policy_file import Policy
+from grader.grades.statistics import Summary, class_statistics, point_biserial
 from grader.intake.answers import answers_of
 from grader.intake.course import Course
 from grader.intake.submissions import find_submissions
@@ -31,6 +38,13 @@ from grader.results.history import replace_record
 from grader.results.marks import FILE, add_marks, merge_marks, new_mark, read_marks
 from grader.results.record import write_record
 
+ROOT = Path(__file__).resolve().parents[1]
+WORKSHEET = (
+    'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade",'
+    '"Last modified (grade)"\r\n'
+    'Participant 12,"Ana A, jr",a@x.y,"Submitted for grading",,{most},-\r\n'
+    'Participant 99,"Zoe Z",z@x.y,"No submission",,{most},-\r\n'
+)
 # 20 of 30 points, and 5 of 10.
 TESTS = [a_test(1, 20, 30), a_test(4, 5, 10)]
 
@@ -321,6 +335,33 @@ def test_answers_are_not_read_through_links(tmp_path):
     (folder / "answers.md").unlink()
     (folder / "answers.md").symlink_to(secret)
     assert answers_in(folder) == {}
+    (tmp_path / "elsewhere").mkdir()
+    secret.rename(tmp_path / "elsewhere" / "answers.md")
+    (tmp_path / "class").mkdir()
+    hand_in(tmp_path / "class", "bob")
+    (tmp_path / "class" / "eve").symlink_to(tmp_path / "elsewhere")
+    found = find_submissions([tmp_path / "class"], Course.load())
+    assert {one.student: len(answers_of(one)) for one in found} == {"bob": 3, "eve": 0}
+
+
+def test_answers_lie_beside_what_a_platform_took_apart(tmp_path):
+    """Canvas renames each file, Moodle and people put them into a folder of the student's."""
+    files = {
+        "doejane_12_34_attention.py": "pass\n",
+        "doejane_12_35_answers-1.md": "## 1\njane",
+        "roejim_13_36_attention.py": "pass\n",
+        "Max M_14_assignsubmission_file_/hw.ipynb": json.dumps({"nbformat": 4, "cells": []}),
+        "Max M_14_assignsubmission_file_/answers.txt": "## 2\nmax",
+    }
+    for name, text in files.items():
+        (tmp_path / "class" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "class" / name).write_text(text)
+    found = find_submissions([tmp_path / "class"], Course.load())
+    assert {one.student: answers_of(one) for one in found} == {
+        "doejane_12": {"roles-of-q-k-v": "jane"},
+        "roejim_13": {},
+        "Max_M_14": {"why-two-matrices": "max"},
+    }
 
 
 def test_a_walk_asks_for_each_answer_and_keeps_every_mark_at_once(results):
@@ -415,3 +456,239 @@ def test_a_student_reads_it_in_chinese(results):
     speak("zh")
     page = student_page(make_record("ana", TESTS), grade(results), Policy())
     assert "老师的决定" in page and "第 4 部分：-3 分" in page
+
+
+# ------------------------------------------------------------------------------------ feedback
+
+
+@pytest.fixture
+def by_platform(tmp_path, monkeypatch):
+    """Ana and Bo by Canvas and Moodle's names; Cy's grading failed."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "results"
+    folder.mkdir()
+    ana = make_record("Ana_A_12", TESTS, source="anaa_LATE_12_345_hw-1.zip")
+    bo = make_record("bo", TESTS, source="bo.zip")
+    for record in (ana, bo, make_record("cy", state="error", reason="killed")):
+        write_record(folder, record)
+    return folder
+
+
+def files_in(archive: str) -> dict[str, str]:
+    with zipfile.ZipFile(archive) as file:
+        return {name: file.read(name).decode() for name in file.namelist()}
+
+
+def test_canvas_finds_the_submission_by_the_files_name(by_platform):
+    said = grader("feedback", "--to", "canvas")
+    assert "Not named as Canvas names files, and so left out (1): bo." in said
+    assert "Without a graded submission and so without feedback (1): cy." in said
+    ((name, page),) = files_in("feedback/canvas-comments.zip").items()
+    assert name == "anaa_12_345_feedback.html" and "Ana_A_12" in page
+
+
+def test_canvas_names_are_needed(by_platform):
+    write_record(by_platform, make_record("Ana_A_12", TESTS))
+    assert "No submission is named as Canvas" in grader("feedback", "--to", "canvas", rc=2)
+
+
+def test_moodle_gets_pages_and_its_worksheet_filled_in(by_platform):
+    Path("w.csv").write_bytes(WORKSHEET.format(most="40.00").encode())
+    said = grader("feedback", str(by_platform), "--to", "moodle", "--sheet", "w.csv")
+    assert "Without a participant's number in their id, and so left out (1): bo." in said
+    assert "In the worksheet only, left as they are (1): Participant 99." in said
+    # Moodle reads the number behind the first underscore and the plugin behind it.
+    assert list(files_in("feedback/moodle-feedback.zip")) == [
+        "Ana A_12_assignsubmission_file_/feedback.html"
+    ]
+    filled = Path("feedback/w.csv").read_bytes().decode("utf-8-sig")
+    assert filled == WORKSHEET.format(most="40.00").replace('grading",,', 'grading",25,')
+
+
+@pytest.mark.parametrize(
+    "sheet, sentence",
+    [
+        (WORKSHEET.format(most="20.00"), "Set `total = 20` in the policy"),
+        (WORKSHEET.replace("Grade,", "Points,").format(most="40"), "has no column 'Grade'"),
+        (WORKSHEET.replace("Participant 12", "Participant 13").format(most="40"), "No participant"),
+    ],
+)
+def test_a_wrong_worksheet_writes_nothing(by_platform, sheet, sentence):
+    Path("w.csv").write_bytes(sheet.encode())
+    said = grader("feedback", "--to", "moodle", "--sheet", "w.csv", rc=2)
+    assert sentence in said and not list(Path("feedback").glob("[!.]*"))
+
+
+def test_letters_and_a_manifest_for_a_mail_merge(by_platform):
+    Path("results/roster.csv").write_text(
+        "id,name,email\nAna_A_12,Ana Ä,ana@x.y\nbo,,\n", encoding="utf-8"
+    )
+    said = grader("feedback", "--to", "mail", "--from", "ta@x.y")
+    assert "Without an e-mail address, so their letter has none (1): bo." in said
+    with Path("feedback/manifest.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["id"], row["email"], row["page"]) for row in rows] == [
+        ("Ana_A_12", "ana@x.y", "pages/Ana_A_12.html"),
+        ("bo", "", "pages/bo.html"),
+    ]
+    letter = email.message_from_bytes(
+        Path("feedback/mail/Ana_A_12.eml").read_bytes(), policy=email_policy.default
+    )
+    assert (letter["To"], letter["From"], letter["X-Unsent"]) == ("ana@x.y", "ta@x.y", "1")
+    assert "you have 25 of 40 points" in letter.get_body().get_content()
+    (page,) = letter.iter_attachments()
+    assert page.get_filename() == "Ana_A_12.html"
+    assert page.get_content() == Path("feedback/pages/Ana_A_12.html").read_text()
+
+
+def test_who_is_gone_gets_no_letter_the_next_time(by_platform):
+    grader("feedback", "--to", "mail")
+    (by_platform / "bo.json").unlink()
+    grader("feedback", "--to", "mail")
+    assert [path.name for path in Path("feedback/mail").iterdir()] == ["Ana_A_12.eml"]
+
+
+def test_gradescope_gets_results_and_the_page(by_platform):
+    grader("feedback", "--to", "gradescope")
+    place = Path("feedback/gradescope/bo")
+    assert json.loads((place / "results.json").read_text())["score"] == 25
+    assert "bo" in (place / "bo.html").read_text()
+
+
+@pytest.mark.parametrize("folder", ["results", "full"])
+def test_feedback_is_written_into_no_folder_of_others(by_platform, folder):
+    Path("full").mkdir()
+    Path("full/mine.txt").write_text("x")
+    assert "no earlier feedback" in grader("feedback", "--to", "mail", "--out", folder, rc=2)
+
+
+def test_feedback_speaks_chinese(by_platform):
+    said = grader("feedback", "--to", "mail", "--lang", "zh")
+    assert "没有已评的提交，因此没有反馈（1）：cy。" in said
+
+
+# ---------------------------------------------------------------------------------- statistics
+
+
+def test_a_summary_is_worked_out_by_hand():
+    of = Summary.of([2, 4, 4, 4, 5, 5, 7, 9])  # squared deviations from 5 sum to 32
+    assert (of.n, of.mean, of.low, of.high) == (8, 5, 2, 9)
+    assert of.deviation == pytest.approx((32 / 7) ** 0.5)
+    assert of.quartiles == (4, 4.5, 5.5)
+    assert Summary.of([3]).quartiles == (3, 3, 3) and Summary.of([3]).deviation is None
+    assert Summary.of([]) == Summary(0)
+
+
+def test_quartiles_and_deviation_are_numpys():
+    values = list(np.random.default_rng(0).normal(50, 20, 31))
+    of = Summary.of(values)
+    assert of.quartiles == pytest.approx(tuple(np.percentile(values, [25, 50, 75])))
+    assert (of.mean, of.deviation) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
+
+
+def test_the_point_biserial_correlation_is_its_formula():
+    passed = [True, True, True, False, False]
+    points = [9.0, 8.0, 7.0, 4.0, 2.0]
+    # (mean of those who passed - mean of the others) / deviation * sqrt(p q): 8, 3, sqrt(6.8)
+    assert point_biserial(passed, points) == pytest.approx((8 - 3) / 6.8**0.5 * (0.6 * 0.4) ** 0.5)
+    assert point_biserial([True] * 5, points) is None
+    assert point_biserial(passed, [1.0] * 5) is None
+
+
+def test_statistics_of_a_class_are_those_of_its_records(tmp_path):
+    records = list(class_records(24, seed=5))
+    for record in records:
+        write_record(tmp_path, record)
+    found = class_statistics(tmp_path, Policy())
+    graded = [record for record in records if record.state != "error"]
+    assert found.n_without_grade == len(records) - len(graded) > 0
+    totals = [record.total for record in graded]
+    assert found.grades.mean == pytest.approx(np.mean(totals))
+    in_part_4 = [100 * (p.public + p.hidden) / (p.public_max + p.hidden_max)
+                 for record in graded for p in record.parts if p.part == 4]  # fmt: skip
+    assert found.parts[4].quartiles == pytest.approx(tuple(np.percentile(in_part_4, [25, 50, 75])))
+    told = 0
+    for number, test in enumerate(graded[0].tests):
+        passed = [record.tests[number].state == "passed" for record in graded]
+        rest = [record.total - record.tests[number].points for record in graded]
+        of_test = next(one for one in found.tests if one.id == test.id)
+        assert (of_test.n, of_test.n_passed) == (len(graded), sum(passed))
+        if 0 < sum(passed) < len(passed):
+            told += 1
+            expected = np.corrcoef(passed, rest)[0, 1]
+            assert of_test.discrimination == pytest.approx(expected, abs=1e-9)
+    assert told > 100
+    assert found.seconds_in_all == pytest.approx(sum(record.seconds for record in records))
+
+
+def test_the_long_form_has_a_row_a_student_and_test(by_platform):
+    said = grader("statistics", "results", "--csv", "long.csv")
+    assert "4 rows: long.csv" in said
+    rows = list(csv.DictReader(io.StringIO(Path("long.csv").read_text())))
+    assert [(row["student"], row["part"], row["points"], row["passed"]) for row in rows] == [
+        ("Ana_A_12", "1", "20", "0"),
+        ("Ana_A_12", "4", "5", "0"),
+        ("bo", "1", "20", "0"),
+        ("bo", "4", "5", "0"),
+    ]
+    assert {row["homework"] for row in rows} == {"results"}
+
+
+def test_two_years_are_compared(by_platform):
+    last = Path("last")
+    last.mkdir()
+    for student, state in (("x", "passed"), ("y", "failed")):
+        test = make_test(1, "1.1", "Rows sum to 1", "softmax", "public", state=state)
+        write_record(last, make_record(student, [test]))
+    tests = [make_test(1, "1.1", "Rows sum to 1", "softmax", "public")]
+    for student in ("Ana_A_12", "bo"):
+        write_record(by_platform, make_record(student, tests))
+    said = grader("statistics", "results", "last")
+    (row,) = [line for line in said.splitlines() if "Rows sum to 1" in line]
+    assert row.split()[-2:] == ["100", "50"]
+    (row,) = [line for line in said.splitlines() if line.startswith("P1 ")]
+    assert row.split() == ["P1", "100", "50"]
+    assert "区分度" in grader("statistics", "last", "--lang", "zh")
+
+
+def test_nothing_is_divided_by_an_empty_class(tmp_path):
+    write_record(tmp_path, make_record("cy", state="error", reason="killed"))
+    assert "0 with nothing gradable" in grader("statistics", str(tmp_path))
+
+
+# ------------------------------------------------------------------------------------- the guide
+
+
+def commands_of_the_guide() -> list[str]:
+    """The lines in its blocks of code that begin with one of these commands."""
+    ours = tuple(f"grader {name} " for name in ("adjust", "mark", "statistics", "feedback"))
+    guide = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
+    blocks = guide.split("```")[1::2]
+    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if f"{line} ".startswith(ours)]
+
+
+def test_every_command_of_the_guide_works_in_its_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("results", "last-year/results"):
+        Path(folder).mkdir(parents=True)
+        for student in ("bug-position-zero", "half-finished", "correct-einsum"):
+            write_record(Path(folder), make_record(student, [a_test(1, 100, 130), *TESTS[1:]]))
+    hand_in(Path("sample-class"), "correct-einsum")
+    commands = commands_of_the_guide()
+    assert len(commands) >= 12
+    for command in commands:
+        words = shlex.split(command)[1:]
+        if "--csv" in words and words[0] == "mark":
+            sheet = Path("answers.csv").read_text(encoding="utf-8-sig")
+            Path("answers.csv").write_text(sheet.replace("relative,,", "relative,3,"))
+        grader(*words, typed="3 good\n")
+    scores = grader("export", "--to", "csv")
+    assert "3 scores" in scores
+    rows = csv.DictReader(io.StringIO(Path("scores.csv").read_text(encoding="utf-8-sig")))
+    totals = {row["student"]: (row["adjusted"], row["written"], row["final"]) for row in rows}
+    assert totals == {
+        "bug-position-zero": ("0", "0", "105"),
+        "half-finished": ("0", "0", "120"),
+        "correct-einsum": ("0", "6", "111"),
+    }

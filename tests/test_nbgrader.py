@@ -334,6 +334,8 @@ def test_feedback_and_csv(by_sandbox):
     text = page.read_text(encoding="utf-8")
     assert "rotates every new token as if it stood at position 0" in text
     assert "first wrong at" in text and "this hidden test fails" in text
+    pictures = re.findall(r'<img[^>]* src="([^"]{30})', text)
+    assert pictures and all(source.startswith("data:image/svg") for source in pictures)
     nbgrader(by_sandbox, "export")
     with (by_sandbox / "grades.csv").open(newline="") as file:
         rows = {row["student_id"]: row for row in csv.DictReader(file)}

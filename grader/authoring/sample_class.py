@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from assignment.harness.parts import STUDENT_MODULES
+from grader.authoring.in_words import questions
 from grader.base.errors import GraderError
 from grader.base.places import ASSIGNMENT, EXAMPLES
 from grader.known_bugs.catalogue import bug_named
@@ -23,6 +24,8 @@ from grader.known_bugs.patch import (
 )
 
 KEPT = EXAMPLES / "submissions"
+# Who answers the questions in words, too, and how many of them.
+ANSWERED, N_ANSWERED = "correct-einsum", 4
 
 FROM_STUBS = "stubs"
 
@@ -94,9 +97,16 @@ def write_class(folder: Path) -> Path:
             shutil.copytree(path, folder / path.name, ignore=ignored)
         else:
             shutil.copyfile(path, folder / path.name)
+    (folder / ANSWERED / "answers.md").write_text(_answers(), encoding="utf-8")
     for name, recipe in wrong_submissions().items():
         make_submission(name, recipe, folder)
     return folder
+
+
+def _answers() -> str:
+    """The questions in words, of which four are answered, as a student hands them in."""
+    answered = enumerate(questions()[:N_ANSWERED], start=1)
+    return "\n".join(f"## {number}\n\n{question.answer}\n" for number, question in answered)
 
 
 def make_submission(name: str, recipe: Recipe, folder: Path) -> Path:

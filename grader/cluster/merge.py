@@ -61,7 +61,8 @@ def merge(folders: Iterable[Path], into: Path) -> Merged:
     places = _places(shards)
     with disk_as_sentence(into), results_lock(into):
         _require_agreement(places, into)
-        return _write(places, into)
+        merged = _write(places, into)
+        return replace(merged, told=tuple(merge_marks([folder for folder, _ in shards], into)[1]))
 
 
 def _merge_apart(folders: list[Path], into: Path) -> Merged:

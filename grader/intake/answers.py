@@ -18,10 +18,12 @@ from grader.base.errors import NothingToGrade
 from grader.base.memory import limited_memory
 from grader.intake.archives import read_archive
 from grader.intake.contents import Contents, IntakeLimits, is_skipped
+from grader.intake.ids import is_from_lms, module_name, student_id
 from grader.intake.prepare import too_much_memory
 from grader.intake.submissions import Found
 
-NAMES = ("answers.md", "answers.txt")
+# Platforms and browsers number a file that is handed in again: `answers-1.md`, `answers (1).md`.
+_NAME = re.compile(r"answers([-_ ]?\(?\d+\)?)?\.(md|txt)", re.IGNORECASE)
 MAX_ANSWER = 20_000  # characters that are shown of one
 _LIMITS = IntakeLimits(python_bytes=256 * 1024, files=200)
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]*(?P<name>[\w-]+)\b.*")
@@ -59,28 +61,50 @@ def _nearest_first(name: str) -> tuple:
 
 
 def _is_answer(name: str) -> bool:
-    return name.endswith(".ipynb") or PurePosixPath(name).name.lower() in NAMES
+    return name.endswith(".ipynb") or bool(_NAME.fullmatch(PurePosixPath(name).name))
 
 
 def _read(found: Found) -> Contents:
     contents = Contents(_LIMITS, wanted=_is_answer)
     source = found.sources[0]
-    if found.kind == "archive":
-        return read_archive(source, _LIMITS, _is_answer)
-    # A lone notebook or modules say whose they are by their own names: nothing beside them is.
-    if found.kind != "folder" and not source.is_dir():
-        for path in found.sources:
-            if _is_answer(path.name):
-                _take(contents, path.name, path)
+    if source.is_symlink():
         return contents
-    for parent, folders, files in os.walk(source, followlinks=False):
+    if source.is_dir():
+        _walk(contents, source)
+        return contents
+    if found.kind == "archive":
+        contents = read_archive(source, _LIMITS, _is_answer)
+    for path in (*found.sources, *_beside(found)):
+        if _is_answer(module_name(path.name)):
+            _take(contents, module_name(path.name), path)
+    return contents
+
+
+def _walk(contents: Contents, folder: Path) -> None:
+    for parent, folders, files in os.walk(folder, followlinks=False):
         folders[:] = sorted(name for name in folders if not is_skipped(name))
         for name in sorted(files):
             contents.count_entry()
             if _is_answer(name) and not is_skipped(name):
                 path = Path(parent) / name
-                _take(contents, path.relative_to(source).as_posix(), path)
-    return contents
+                _take(contents, path.relative_to(folder).as_posix(), path)
+
+
+def _beside(found: Found) -> list[Path]:
+    """Files of answers next to a submission that are the same student's, by their own names as
+    platforms give them, or by their folder's: `doejane_12_35_answers.md`, `bob/answers.md`."""
+    source, place = found.sources[0], found.sources[0].parent
+    owner = student_id(place.name)
+    is_theirs = found.student == owner or found.student.endswith(f"_{owner}")
+    beside = []
+    for path in sorted(place.iterdir()):
+        if is_from_lms(path.name):
+            mine = is_from_lms(source.name) and student_id(path.name) == student_id(source.name)
+        else:
+            mine = is_theirs or is_from_lms(place.name)
+        if mine and _NAME.fullmatch(module_name(path.name)):
+            beside.append(path)
+    return beside
 
 
 def _take(contents: Contents, name: str, path: Path) -> None:

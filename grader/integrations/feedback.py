@@ -314,7 +314,9 @@ def _letter(one: _Feedback, sender: str | None) -> bytes:
         all=number_cell(one.score.max_points),
     )
     letter.set_content(text)
-    letter.add_attachment(_bytes(one.page), "text", "html", filename=one.page_name)
+    letter.add_attachment(
+        _bytes(one.page), "text", "html", filename=one.page_name, params={"charset": "utf-8"}
+    )
     return letter.as_bytes()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.notes import in_words
+from grader.base.places import ROOT
 from grader.base.words import tr
 from grader.grade_class import grade_class
 from grader.results.record import SubmissionResult, read_record
@@ -199,6 +200,8 @@ def _take_over(
     except Refused as problem:
         report.not_written[student] = str(problem)
         return False
+    # Where the notebooks' texts look for their pictures, for formgrader and for feedback.
+    shutil.copytree(ROOT / "assignment" / "figures", folder / "assignment" / "figures")
     timestamp = work.submitted.folder / "timestamp.txt"
     if timestamp.is_file() and not timestamp.is_symlink():
         shutil.copyfile(timestamp, folder / timestamp.name)

@@ -49,6 +49,9 @@ c.FileNameCollectorPlugin.named_regexp = (
     r"[/\\\\](?:.*[/\\\\])?(?P<file_id>part\\d+)\\.ipynb$"
 )
 
+# Feedback is one file a notebook: its pictures are in it.
+c.HTMLExporter.embed_images = True
+
 # Seconds a cell may take when nbgrader itself runs a notebook.
 c.Execute.timeout = 120
 '''

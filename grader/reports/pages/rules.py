@@ -18,6 +18,7 @@ def policy_in_words(policy: Policy) -> list[tuple[str, str]]:
     return [
         (tr("Attempts"), counts[policy.attempts]),
         *_total_in_words(policy),
+        *_written_in_words(policy),
         *_late_in_words(policy),
         *_minimum_in_words(policy),
         (tr("Hidden tests"), shown[policy.visibility.hidden]),
@@ -29,6 +30,12 @@ def _total_in_words(policy: Policy) -> list[tuple[str, str]]:
     if policy.total is None:
         return []
     return [(tr("Total"), tr("All parts are scaled to {n:g} points.", n=policy.total))]
+
+
+def _written_in_words(policy: Policy) -> list[tuple[str, str]]:
+    if policy.written:
+        return []
+    return [(tr("Written answers"), tr("They do not count."))]
 
 
 def _late_in_words(policy: Policy) -> list[tuple[str, str]]:
