@@ -253,7 +253,8 @@ def problems(peaceful: Grader, disturbed: Grader) -> list[str]:
             f"{disturbed.n_changed()} scores are said to have changed, expected "
             f"{peaceful.n_changed()}."
         )
-    if left := sorted(p.name for p in disturbed.out.rglob(".*") if p.name != ".grader.lock"):
+    ours = (".grader.lock", ".grader-places")
+    if left := sorted(p.name for p in disturbed.out.rglob(".*") if p.name not in ours):
         found.append(f"Left behind: {', '.join(left)}.")
     with (disturbed.out / ".grader.lock").open() as lock:
         try:

@@ -23,6 +23,7 @@ from grader import grade_class as grader_run
 from grader.base.errors import GraderError, Interrupted
 from grader.base.notes import in_words
 from grader.cli import main
+from grader.grade_class import PLACES
 from grader.reports.changes import changes_csv
 from grader.results import history
 from grader.results.changes import mixed_class, read_changes
@@ -116,7 +117,8 @@ class Classroom:
         return {path.stem: path.read_bytes() for path in self.out.glob("*.json")}
 
     def leftovers(self) -> list[str]:
-        return [p.name for p in self.out.rglob(".*") if p.name != locks.LOCK_NAME]
+        ours = (locks.LOCK_NAME, PLACES)
+        return [p.name for p in self.out.rglob(".*") if p.name not in ours]
 
 
 @pytest.fixture

@@ -124,12 +124,11 @@ def _find(student: str, out: Path, rules, submitted: Path | None) -> Score:
     from grader.grades.class_scores import score_class
     from grader.results.marks import mark_key
 
-    scores = score_class(out, rules, submitted)
     key = mark_key(student)
-    for score in scores:
+    for score in score_class(out, rules, submitted, of=student):
         if key in map(mark_key, (score.student, score.submission, *score.attempts)):
             return score
-    names = [score.student for score in scores]
+    names = [score.student for score in score_class(out, rules, submitted)]
     near = difflib.get_close_matches(student, names, 5)
     begins = [name for name in names if name.casefold().startswith(student.casefold())]
     shown = ", ".join((begins or near or names)[:5])
@@ -168,7 +167,7 @@ def _scored_with(mark, there, score, out, rules, submitted) -> float | None:
     from grader.results.marks import Marks
 
     marks = Marks((*there, mark))
-    scores = score_class(out, rules, submitted, marks=marks)
+    scores = score_class(out, rules, submitted, marks, score.student)
     return next(other.final for other in scores if other.student == score.student)
 
 

@@ -76,7 +76,7 @@ def _grade(student: str, out: Path, policy: Path | None, submitted: Path | None)
     from grader.grades.policy_file import Policy
     from grader.integrations.export.cells import number_cell
 
-    of_class = score_class(out, Policy.load(policy), submitted)
+    of_class = score_class(out, Policy.load(policy), submitted, of=student)
     score = next((one for one in of_class if student in (one.submission, *one.attempts)), None)
     if score is None or score.final is None:
         why = tr("; ").join(score.notes) if score else ""

@@ -1,6 +1,6 @@
 """From the records of a class to its grades: which attempt counts, who is told apart from whom."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,12 +54,14 @@ def score_class(
     policy: Policy,
     submissions: Mapping[str, Submission] | Path | None = None,
     marks: Marks | None = None,
+    of: str | None = None,
 ) -> ClassScores:
     """Score every record of a results folder, one record in memory at a time.
 
     Args:
         submissions: a CSV file (see read_submissions) or what it holds.
         marks: what people decided; by default what is beside the records.
+        of: only this student's record or records are read, and scored.
 
     Raises:
         GraderError: there is no result at all.
@@ -73,29 +75,34 @@ def score_class(
     same_id: dict[str, set[str]] = {}
     marks = read_marks(results) if marks is None else marks
     problems += marks.problems
-    of_student = marks.by_student(
-        {student_key(name): student_key(known.student) for name, known in whose.items()}
-    )
+    student_of = {student_key(name): student_key(known.student) for name, known in whose.items()}
+    of_student = marks.by_student(student_of)
+    is_written = counts_written(marks, policy)
     unused = set(submissions)
-    for record in read_records(results, problems):
+
+    def is_wanted(name: str) -> bool:
+        theirs, asked = student_key(name), student_key(of or "")
+        return of is None or student_of.get(theirs, theirs) == student_of.get(asked, asked)
+
+    for record in read_records(results, problems, is_wanted):
         key = student_key(record.student)
         unused.discard(key)
         known = whose.get(record.student) or Submission(record.student, record.student)
         theirs = of_student.get(student_key(known.student), Marks())
-        written = written_answers(theirs) if counts_written(marks, policy) else None
+        written = written_answers(theirs) if is_written else None
         scored = score(record, policy, known.submitted_at, known.student, written)
         attempts = by_student.setdefault(student_key(known.student), _Attempts(known.student))
         attempts.scores.append(scored)
         for note in record.notes:
             if note.kind == "same_id":
                 same_id.setdefault(student_key(str(note.fields["name"])), set()).add(record.student)
-    if not by_student and not problems:
+    if not by_student and not problems and of is None:
         raise GraderError(
             f"There are no results in {results}/. Grade submissions with `grader run` first, or "
             "name the folder with --out."
         )
     chosen = [_chosen(attempts, policy.attempts, problems) for attempts in by_student.values()]
-    chosen += [_absent(student, chosen) for student in course.absent]
+    chosen += [_absent(student, chosen) for student in course.absent if is_wanted(student.id)]
     chosen = [
         judged(found, of_student.pop(student_key(found.student), Marks()), policy, problems)
         for found in chosen
@@ -189,8 +196,12 @@ def record_names(results: Path) -> list[str]:
     return [path.stem for path in sorted(results.glob("*.json")) if not path.name.startswith(".")]
 
 
-def read_records(results: Path, problems: list[str] | None = None) -> Iterator[SubmissionResult]:
-    """The records of a results folder one by one, by name.
+def read_records(
+    results: Path,
+    problems: list[str] | None = None,
+    is_wanted: Callable[[str], bool] = lambda name: True,
+) -> Iterator[SubmissionResult]:
+    """The records of a results folder one by one, by name; of ids that are wanted.
 
     What is no sound record is named in `problems`.
 
@@ -202,7 +213,7 @@ def read_records(results: Path, problems: list[str] | None = None) -> Iterator[S
             "folder with --out."
         )
     for path in sorted(results.glob("*.json")):
-        if path.name.startswith("."):
+        if path.name.startswith(".") or not is_wanted(path.stem):
             continue
         record, refusal = read_record(results, path.stem)
         if record is not None:

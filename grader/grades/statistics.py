@@ -84,7 +84,7 @@ class ClassStatistics:
     Attributes:
         grades: of all who have one, work that is missing included.
         parts: percent of each part's points, of those who handed in.
-        seconds: the CPU and waiting time of grading one submission.
+        seconds: of the clock, while one submission was graded beside the others.
         n_missing: of `grades`, those who handed in nothing gradable.
     """
 

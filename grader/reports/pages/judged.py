@@ -40,7 +40,7 @@ def _written(answers: tuple[Answer, ...]) -> Element:
 
 
 def _row(answer: Answer, number: int, asked: str) -> Element:
-    told = element("p", answer.comment, class_="small") if answer.comment else None
+    told = element("div", answer.comment, class_="small muted") if answer.comment else None
     if answer.points is None:
         earned: Child = tr("not marked")
     else:
