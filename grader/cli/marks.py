@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +17,6 @@ from grader.cli.options import LangOption, OutOption, PolicyOption, SubmittedOpt
 
 if TYPE_CHECKING:  # see grader.cli.main
     from grader.authoring.in_words import Question
-    from grader.grades.policy import Score
     from grader.intake.submissions import Found
     from grader.results.marks import Mark, Marks
 
@@ -60,8 +58,9 @@ def adjust(
     lang: LangOption = None,
 ) -> None:
     """Add points, take some off, set a grade, comment, or keep an appeal; a regrade keeps it."""
+    from grader.grades.deciding import decide
     from grader.grades.policy_file import Policy
-    from grader.results.marks import add_marks, new_mark, read_marks
+    from grader.results.marks import read_marks
 
     speak(lang)
     console = console_for_people()
@@ -75,7 +74,6 @@ def adjust(
         return
     _check(student, kinds, part, reason, settle)
     assert student is not None  # by _check
-    rules = Policy.load(policy)
     kind = kinds[0]
     fields = {
         "points": points if kind == "points" else override,
@@ -83,17 +81,8 @@ def adjust(
         "text": comment or appeal or reason or "",
         "withdraws": withdraw or "",
     }
-
-    def decide(there: Marks) -> list[Mark]:
-        score = _find(student, out, rules, submitted)
-        settles = _open_appeal(there, student, score) if settle else ""
-        mark = new_mark(score.student, kind, by, settles=settles, **fields)  # type: ignore[arg-type]
-        if withdraw:
-            _require_theirs(there, withdraw, score)
-        after = _scored_with(mark, there, score, out, rules, submitted)
-        return [mark.model_copy(update={"before": score.final, "after": after})]
-
-    (mark,) = add_marks(out, decide)
+    rules = Policy.load(policy)
+    mark = decide(out, rules, submitted, student, kind, by, settle, **fields)  # type: ignore[arg-type]
     say(console, _line(mark))
 
 
@@ -117,58 +106,6 @@ def _check(
             "--settle goes with --points, --override or --withdraw, or alone with a --reason where "
             "the grade stays."
         )
-
-
-def _find(student: str, out: Path, rules, submitted: Path | None) -> Score:
-    """The student's score; an id that nobody has is refused, with those that are near."""
-    from grader.grades.class_scores import score_class
-    from grader.results.marks import mark_key
-
-    key = mark_key(student)
-    for score in score_class(out, rules, submitted, of=student):
-        if key in map(mark_key, (score.student, score.submission, *score.attempts)):
-            return score
-    names = [score.student for score in score_class(out, rules, submitted)]
-    near = difflib.get_close_matches(student, names, 5)
-    begins = [name for name in names if name.casefold().startswith(student.casefold())]
-    shown = ", ".join((begins or near or names)[:5])
-    raise GraderError(
-        f"There is no result of {student!r} in {out}/, so nothing was changed. There are: {shown}."
-    )
-
-
-def _open_appeal(there: Marks, student: str, score: Score) -> str:
-    from grader.results.marks import mark_key
-
-    names = {mark_key(name) for name in (student, score.student, *score.attempts)}
-    for appeal in reversed(there.open_appeals()):
-        if mark_key(appeal.student) in names:
-            return appeal.id
-    raise GraderError(
-        f"{score.student} has no open appeal to settle; `grader adjust {score.student}` lists all."
-    )
-
-
-def _require_theirs(there: Marks, withdraw: str, score: Score) -> None:
-    from grader.results.marks import mark_key
-
-    names = {mark_key(name) for name in (score.student, *score.attempts)}
-    theirs = [mark.id for mark in there.counting() if mark_key(mark.student) in names]
-    if withdraw not in theirs:
-        counting = ", ".join(theirs) or "none"
-        raise GraderError(
-            f"{withdraw!r} is no mark of {score.student} that counts. Those that do: {counting}."
-        )
-
-
-def _scored_with(mark, there, score, out, rules, submitted) -> float | None:
-    """The grade that the mark makes: what is in the file and the mark, over the same records."""
-    from grader.grades.class_scores import score_class
-    from grader.results.marks import Marks
-
-    marks = Marks((*there, mark))
-    scores = score_class(out, rules, submitted, marks, score.student)
-    return next(other.final for other in scores if other.student == score.student)
 
 
 def _list(marks: Marks, student: str | None, console: Console) -> None:
