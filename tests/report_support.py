@@ -152,7 +152,7 @@ def require_chromium() -> str:
     return found
 
 
-def dump_dom(page: Path, fragment: str = "", *options: str) -> tuple[str, str]:
+def dump_dom(page: Path | str, fragment: str = "", *options: str) -> tuple[str, str]:
     """The page's document after its script has run, as HTML, and what the browser logged."""
     with tempfile.TemporaryDirectory() as profile:
         command = [
@@ -165,7 +165,7 @@ def dump_dom(page: Path, fragment: str = "", *options: str) -> tuple[str, str]:
             f"--user-data-dir={profile}",
             *(options or ["--virtual-time-budget=4000"]),
             "--dump-dom",
-            f"{page.resolve().as_uri()}{fragment}",
+            f"{page if isinstance(page, str) else page.resolve().as_uri()}{fragment}",
         ]
         done = subprocess.run(command, capture_output=True, timeout=120, check=True)
     log = done.stderr.decode(errors="replace").splitlines()

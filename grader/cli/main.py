@@ -26,6 +26,7 @@ from grader.cli.options import LangOption, OutOption
 from grader.cli.release import release_command
 from grader.cli.report import feedback, report
 from grader.cli.roster import roster_group
+from grader.cli.serve import serve_command
 from grader.cli.show import show
 from grader.cli.similar import similar
 
@@ -193,6 +194,7 @@ app.add_typer(nbgrader_group(_sentences))
 app.add_typer(roster_group(_sentences))
 app.command("merge")(_sentences(merge_command))
 app.command("secret")(_sentences(secret_command))
+app.command("serve")(_sentences(serve_command))
 app.command()(_sentences(show))
 app.command()(_sentences(scores))
 app.command()(_sentences(similar))

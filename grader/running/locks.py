@@ -47,6 +47,17 @@ def results_lock(folder: Path) -> Iterator[None]:
         file.truncate(0)
 
 
+def is_being_written(folder: Path) -> bool:
+    """Whether a run on the results folder is under way, or was ended before its end.
+
+    Reads what the lock says and does not try it: a grader that began just then would be refused.
+    """
+    try:
+        return bool((folder / LOCK_NAME).read_bytes())
+    except OSError:
+        return False
+
+
 def _sign(lock: int) -> None:
     """Write into the lock who holds it, and since when the run is going, earlier attempts counted:
     only a run that came to its end empties the lock."""

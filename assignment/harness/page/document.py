@@ -14,10 +14,16 @@ from .markup import Child, Element, element, rendered
 HERE = Path(__file__).parent
 
 
-def document(title: str, *body: Child) -> str:
-    """The whole page, styled and with a button for its colours' script."""
+def document(title: str, *body: Child, forms: bool = False) -> str:
+    """The whole page, styled and with a button for its colours' script.
+
+    Args:
+        forms: of a server: it may send forms to where it came from, and show pages of there.
+    """
     style, script = own_files("base.css", "student.css"), own_files("theme.js")
     policy = content_policy(style, script)
+    if forms:
+        policy = policy.replace("form-action 'none'", "form-action 'self'; frame-src 'self'")
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ..words import plain, spoken
 
-VOID = ("br", "meta")
+VOID = ("br", "input", "meta")
 _MARKED = re.compile(r"<(strong|code|em)>(.*?)</\1>")
 
 Child: TypeAlias = "str | Element | Iterable[Child] | None"
