@@ -571,6 +571,12 @@ def test_feedback_is_written_into_no_folder_of_others(by_platform, folder):
     assert "no earlier feedback" in grader("feedback", "--to", "mail", "--out", folder, rc=2)
 
 
+def test_results_of_two_suites_are_told_by_feedback_and_statistics(by_platform):
+    write_record(by_platform, make_record("dan", TESTS, suite_hash="2" * 16, suite_version="2"))
+    for command in (("feedback", "--to", "mail"), ("statistics",)):
+        assert "this class is mixed" in grader(*command).replace("\n", " ")
+
+
 def test_feedback_speaks_chinese(by_platform):
     said = grader("feedback", "--to", "mail", "--lang", "zh")
     assert "没有已评的提交，因此没有反馈（1）：cy。" in said

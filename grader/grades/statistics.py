@@ -18,6 +18,7 @@ from assignment.harness.words import plain
 from grader.grades.class_scores import ClassScores, score_class
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
+from grader.results.changes import mixtures
 from grader.results.record import SubmissionResult, TestResult, read_record
 
 LONG_COLUMNS = (
@@ -137,7 +138,7 @@ def class_statistics(
         sum(seconds),
         sum(score.state == "missing" for score in graded),
         len(scores) - len(graded),
-        scores.problems,
+        (*scores.problems, *mixtures(results)),
     )
 
 
