@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from report_support import make_record, make_test
 
 from grader.base.errors import GraderError
-from grader.grades.class_scores import score_class
+from grader.grades.class_scores import record_of, score_class
 from grader.grades.policy_file import Policy
 from grader.grades.roster import Roster, Student, checked, match, read_roster, write_roster
 from grader.intake.ids import student_id
 from grader.integrations.rosters import read_export, times_csv, with_decisions
+from grader.results.history import replace_record
 from grader.results.record import write_record
 
 ANA = Student("1001", "Ana Alba", "ana@uni.edu", "B", ("12",))
@@ -267,3 +268,41 @@ def test_another_courses_roster_misses_nobody(tmp_path):
 def test_without_a_roster_nothing_changes(tmp_path):
     scores = class_of(tmp_path, "albaana_12", "zoe", roster=None)
     assert [(s.student, s.name) for s in scores] == [("albaana_12", ""), ("zoe", "")]
+
+
+# ------------------------------------------------------------------------------- handed in again
+
+
+def handed_in_again(folder, earlier: int, later: int, **fields):
+    """Of 3 points, `earlier` with one work and `later` with another, graded under the same id."""
+    for n, (points, work) in enumerate(((earlier, "a"), (later, "b"))):
+        tests = [
+            make_test(
+                4, "4.3", f"t{i}", f"t{i}", "public", state="passed" if i < points else "failed"
+            )
+            for i in range(3)
+        ]
+        more = fields if n == 0 else {}
+        replace_record(folder, make_record("ana", tests, submission_hash=work * 16, **more))
+
+
+@pytest.mark.parametrize(("earlier", "later", "best"), [(3, 1, 3.0), (1, 2, 2.0)])
+def test_work_handed_in_again_is_an_attempt_where_the_policy_says_so(
+    tmp_path, earlier, later, best
+):
+    handed_in_again(tmp_path, earlier, later)
+    [replaced] = score_class(tmp_path, Policy.load())
+    assert replaced.final == later and replaced.earlier == ""
+    policy = Policy.load().model_copy(update={"resubmissions": "attempt"})
+    [kept] = score_class(tmp_path, policy)
+    assert kept.final == best and bool(kept.earlier) == (earlier > later)
+    assert "best of 2 attempts: ana" in kept.notes[0]
+    record, _ = record_of(tmp_path, kept)
+    assert record.total == best  # pages and exports show the record that counts
+
+
+def test_a_regrade_of_the_same_work_or_by_other_tests_is_no_attempt(tmp_path):
+    policy = Policy.load().model_copy(update={"resubmissions": "attempt"})
+    handed_in_again(tmp_path, 3, 1, suite_hash="9" * 16)
+    [other_suite] = score_class(tmp_path, policy)
+    assert other_suite.final == 1.0

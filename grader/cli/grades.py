@@ -192,12 +192,12 @@ def _export_canvas(
 
 def _export_gradescope(found: ClassScores, out: Path, rules: Policy, folder: Path) -> list[str]:
     from grader.base.notes import in_words
+    from grader.grades.class_scores import record_of
     from grader.integrations.export.gradescope import write_results
-    from grader.results.record import read_record
 
     written, left_out = 0, []
     for score in found:
-        record, refusal = read_record(out, score.submission)
+        record, refusal = record_of(out, score)
         if record is None or score.final is None:
             why = in_words(refusal) if refusal else tr("; ").join(score.notes)
             left_out.append(f"{score.student} ({why})")

@@ -10,12 +10,19 @@ from grader.base.notes import Note, why_refused
 from grader.base.words import tr
 from grader.grades.class_lists import Submission, read_submissions, student_key
 from grader.grades.judgement import counts_written, judged, written_answers
-from grader.grades.policy import Score, score
+from grader.grades.policy import Score, Written, score
 from grader.grades.policy_file import Attempts, Policy
 from grader.grades.roster import Matched, Student, find_roster, register
 from grader.intake.near_names import first_few
+from grader.results.history import HISTORY, earlier_records
 from grader.results.marks import Marks, read_marks
-from grader.results.record import SubmissionResult, read_record
+from grader.results.record import (
+    SETTLED,
+    SubmissionResult,
+    parse_record,
+    read_bounded,
+    read_record,
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,8 @@ def score_class(
         scored = score(record, policy, known.submitted_at, known.student, written)
         attempts = by_student.setdefault(student_key(known.student), _Attempts(known.student))
         attempts.scores.append(scored)
+        if policy.resubmissions == "attempt" and policy.attempts == "best":
+            attempts.scores += _earlier_attempts(results, record, policy, known.student, written)
         for note in record.notes:
             if note.kind == "same_id":
                 same_id.setdefault(student_key(str(note.fields["name"])), set()).add(record.student)
@@ -132,6 +141,28 @@ def score_class(
     ]
     chosen.sort(key=lambda found: (found.student.casefold(), found.student))
     return ClassScores(tuple(chosen), tuple(problems))
+
+
+def _earlier_attempts(
+    results: Path, record: SubmissionResult, policy: Policy, student: str, written: Written | None
+) -> Iterator[Score]:
+    """Scores of other work that was graded under the same id before, by the same tests."""
+    seen = {record.submission_hash}
+    for path in reversed(earlier_records(results, record.student)):
+        earlier = _in_history(path)
+        if earlier is None or earlier.state not in SETTLED or earlier.submission_hash in seen:
+            continue
+        seen.add(earlier.submission_hash)
+        if earlier.suite_hash == record.suite_hash:
+            scored = score(earlier, policy, None, student, written)
+            yield scored.model_copy(update={"earlier": path.name})
+
+
+def _in_history(path: Path) -> SubmissionResult | None:
+    try:
+        return parse_record(read_bounded(path) or b"")
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _whose(
@@ -176,6 +207,8 @@ def _with_names(scores: list[Score], course: Matched) -> list[Score]:
 def record_of(results: Path, score: Score) -> tuple[SubmissionResult | None, Note | None]:
     """The record that counts for a score, or why it cannot be read; for who is on the roster and
     handed in nothing, a record of that."""
+    if score.earlier:
+        return _in_history(results / HISTORY / score.submission / score.earlier), None
     if score.submission:
         return read_record(results, score.submission)
     absent = SubmissionResult(
@@ -232,7 +265,7 @@ def _chosen(attempts: _Attempts, rule: Attempts, problems: list[str]) -> Score:
     scores = attempts.scores
     if len(scores) == 1:
         return scores[0]
-    names = tuple(scored.submission for scored in scores)
+    names = tuple(dict.fromkeys(scored.submission for scored in scores))
     graded = [scored for scored in scores if scored.final is not None]
     notes = []
     if len(graded) < len(scores):
@@ -259,6 +292,8 @@ def _chosen(attempts: _Attempts, rule: Attempts, problems: list[str]) -> Score:
     else:
         best = max(graded, key=lambda scored: scored.final or 0.0) if graded else scores[0]
     n, name = len(scores), best.submission
+    if best.earlier:
+        name = tr("{name}, before", name=name)
     chosen = {
         "best": tr("best of {n} attempts: {name}", n=n, name=name),
         "last": tr("last of {n} attempts: {name}", n=n, name=name),

@@ -102,6 +102,7 @@ class Score(Strict):
         below_minimum: these parts.
         submission: the id of the record that was scored; it differs from `student` where the
             student made several attempts.
+        earlier: the file in the student's history that was scored, where an earlier attempt counts.
         name, email, section: by the roster, where there is one.
         repeated: other results that seem to be of the same student and were joined by nobody.
         written: the written answers, which `raw` and `max_points` contain; None where they do not
@@ -129,6 +130,7 @@ class Score(Strict):
     submission: str = ""
     submitted_at: AwareDatetime | None = None
     attempts: tuple[str, ...] = ()
+    earlier: str = ""
     repeated: tuple[str, ...] = ()
     written: Written | None = None
     adjusted: float = 0.0

@@ -97,6 +97,7 @@ class Bench(Strict):
 
 class _PolicyFile(Strict):
     attempts: Attempts = "best"
+    resubmissions: Literal["replace", "attempt"] = "replace"
     decimals: Annotated[int, Field(ge=0, le=4)] = 2
     total: Points | None = None
     written: bool = True

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TextIO
 
 from assignment.harness.words import plain
-from grader.grades.class_scores import ClassScores, score_class
+from grader.grades.class_scores import ClassScores, record_of, score_class
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
 from grader.results.changes import mixtures
-from grader.results.record import SubmissionResult, TestResult, read_record
+from grader.results.record import SubmissionResult, TestResult
 
 LONG_COLUMNS = (
     *("homework", "student", "submission", "test", "part", "section", "title", "visibility"),
@@ -144,7 +144,7 @@ def class_statistics(
 
 def _records(results: Path, scores: ClassScores) -> Iterator[SubmissionResult]:
     for score in scores:
-        record, _ = read_record(results, score.submission)
+        record, _ = record_of(results, score)
         if record is not None:
             yield record
 

@@ -25,7 +25,7 @@ from assignment.harness.words import plain
 from grader.base.errors import GraderError
 from grader.base.words import tr
 from grader.grades.class_lists import read_text
-from grader.grades.class_scores import score_class
+from grader.grades.class_scores import record_of, score_class
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
 from grader.integrations.export import raw_csv
@@ -34,7 +34,7 @@ from grader.integrations.export.gradescope import write_results
 from grader.reports.pages.place import page_names, require_own_folder
 from grader.reports.pages.student import student_page
 from grader.results.changes import mixtures
-from grader.results.record import SubmissionResult, read_record, write_atomically
+from grader.results.record import SubmissionResult, write_atomically
 
 MARKER = ".grader-feedback"
 _OURS = ("pages", "mail", "gradescope")
@@ -109,7 +109,7 @@ def _pages(
     names = page_names(score.student for score in scores)
     found, left_out = [], []
     for score in scores:
-        record, _ = read_record(results, score.submission) if score.submission else (None, None)
+        record, _ = record_of(results, score) if score.submission else (None, None)
         if record is None or score.final is None:
             left_out.append(score.student)
             continue

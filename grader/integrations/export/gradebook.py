@@ -9,10 +9,10 @@ from pathlib import Path
 
 from grader.base.errors import GraderError
 from grader.base.notes import Note, in_words
-from grader.grades.class_scores import ClassScores
+from grader.grades.class_scores import ClassScores, record_of
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
-from grader.results.record import SubmissionResult, read_record
+from grader.results.record import SubmissionResult
 
 
 def write_gradebook(
@@ -31,7 +31,7 @@ def write_gradebook(
     needed = {test for cell in grade_cells() for test in cell.tests}
     points, comments, timestamps, left_out = {}, {}, {}, []
     for score in scores:
-        record, refusal = read_record(results, score.submission)
+        record, refusal = record_of(results, score)
         reason = _why_not(score, record, refusal, needed)
         if reason or record is None:
             left_out.append(f"{score.student} ({reason})")

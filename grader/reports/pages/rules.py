@@ -15,8 +15,10 @@ def policy_in_words(policy: Policy) -> list[tuple[str, str]]:
         "scores": tr("Students see title, points and state of hidden tests, never a message."),
         "nothing": tr("Students see nothing of hidden tests; sums contain their points."),
     }
+    again = tr("Work handed in again is another attempt.")
+    attempts = [counts[policy.attempts], *([again] if policy.resubmissions == "attempt" else [])]
     return [
-        (tr("Attempts"), counts[policy.attempts]),
+        (tr("Attempts"), tr(" ").join(attempts)),
         *_total_in_words(policy),
         *_written_in_words(policy),
         *_late_in_words(policy),
