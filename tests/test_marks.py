@@ -676,7 +676,7 @@ def test_nothing_is_divided_by_an_empty_class(tmp_path):
 
 def commands_of_the_guide() -> list[str]:
     """The lines in its blocks of code that begin with one of these commands."""
-    ours = tuple(f"grader {name} " for name in ("adjust", "mark", "statistics", "feedback"))
+    ours = tuple(f"grader {name} " for name in ("adjust", "mark", "merge", "roster", "statistics", "feedback"))
     guide = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
     blocks = guide.split("```")[1::2]
     lines = [line.strip() for block in blocks for line in block.splitlines()]
@@ -685,11 +685,14 @@ def commands_of_the_guide() -> list[str]:
 
 def test_every_command_of_the_guide_works_in_its_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for folder in ("results", "last-year/results"):
+    for folder in ("results", "last-year/results", "kim/results", "lee/results"):
         Path(folder).mkdir(parents=True)
         for student in ("bug-position-zero", "half-finished", "correct-einsum"):
             write_record(Path(folder), make_record(student, [a_test(1, 100, 130), *TESTS[1:]]))
     hand_in(Path("sample-class"), "correct-einsum")
+    names = ("bug-position-zero", "half-finished", "correct-einsum", "1002")
+    Path("gradebook.csv").write_text("id,name\n" + "".join(f"{name},N\n" for name in names))
+    write_record(Path("results"), make_record("B_bob", [a_test(1, 100, 130), *TESTS[1:]]))
     commands = commands_of_the_guide()
     assert len(commands) >= 12
     for command in commands:
@@ -699,11 +702,12 @@ def test_every_command_of_the_guide_works_in_its_order(tmp_path, monkeypatch):
             Path("answers.csv").write_text(sheet.replace("relative,,", "relative,3,"))
         grader(*words, typed="3 good\n")
     scores = grader("export", "--to", "csv")
-    assert "3 scores" in scores
+    assert "4 scores" in scores
     rows = csv.DictReader(io.StringIO(Path("scores.csv").read_text(encoding="utf-8-sig")))
     totals = {row["student"]: (row["adjusted"], row["written"], row["final"]) for row in rows}
     assert totals == {
         "bug-position-zero": ("0", "0", "105"),
         "half-finished": ("0", "0", "120"),
         "correct-einsum": ("0", "6", "111"),
+        "1002": ("0", "0", "105"),  # whose B_bob is, by `grader roster match`
     }
