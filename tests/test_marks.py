@@ -676,7 +676,10 @@ def test_nothing_is_divided_by_an_empty_class(tmp_path):
 
 def commands_of_the_guide() -> list[str]:
     """The lines in its blocks of code that begin with one of these commands."""
-    ours = tuple(f"grader {name} " for name in ("adjust", "mark", "merge", "roster", "statistics", "feedback"))
+    ours = tuple(
+        f"grader {name} "
+        for name in ("adjust", "mark", "merge", "roster", "statistics", "feedback")
+    )
     guide = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
     blocks = guide.split("```")[1::2]
     lines = [line.strip() for block in blocks for line in block.splitlines()]
