@@ -588,7 +588,7 @@ def test_export_to_gradescope_writes_a_file_a_submission_and_lists_who_has_no_gr
         (("--to", "csv", "--column", "x"), "--to csv makes no use of --column"),
         (("--to", "json", "--write", "results/scores.json"), "would be taken for one"),
         (("--to", "csv", "--write", "no/where.csv"), "cannot be written"),
-        (("--to", "csv", "--out", "empty"), "There are no results"),
+        (("--to", "csv", "--results", "empty"), "There are no results"),
         (("--to", "csv", "--policy", "no.toml"), "no.toml cannot be read"),
     ],
 )

@@ -398,14 +398,16 @@ def test_the_commands_take_a_language_or_the_locale_s(tmp_path):
     results = tmp_path / "results"
     results.mkdir()
     write_record(results, record_of_a_class("ana"))
-    shown = run("show", "ana", "--out", results, "--lang", "zh")
+    shown = run("show", "ana", "--results", results, "--lang", "zh")
     assert "第 4 部分" in shown and "已评分" in shown
-    assert "Part 4" in run("show", "ana", "--out", results)
-    assert "成绩" in run("scores", "--out", results, "--lang", "zh")
+    assert "Part 4" in run("show", "ana", "--results", results)
+    assert "成绩" in run("scores", "--results", results, "--lang", "zh")
     run("report", "--results", results, "--out", tmp_path / "report", "--lang", "zh")
     index = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     assert "班级报告" in index and "Class report" not in index
-    run("export", "--to", "csv", "--out", results, "--write", tmp_path / "s.csv", "--lang", "zh")
+    run(
+        "export", "--to", "csv", "--results", results, "--write", tmp_path / "s.csv", "--lang", "zh"
+    )
     table = (tmp_path / "s.csv").read_text(encoding="utf-8-sig")
     assert table.startswith("student,submission,state,")
 

@@ -193,7 +193,7 @@ def test_nothing_hostile_reaches_the_terminal(run):
 @pytest.mark.parametrize("name", ["html_and_ansi", "named_terminal", "named_formula"])
 def test_grader_show_is_plain(run, name):
     student = run.report.students[name]
-    done = CliRunner().invoke(app, ["show", student, "--out", str(run.out)])
+    done = CliRunner().invoke(app, ["show", student, "--results", str(run.out)])
     assert done.exit_code == 0, done.output
     assert student in done.output
     assert control_characters(done.output) == set()

@@ -385,7 +385,7 @@ def test_a_read_only_disk_is_a_sentence_and_can_still_be_read(classroom, small_d
     with pytest.raises(GraderError, match=r"cannot be written.*Read-only.*another folder"):
         classroom.grade()
     assert classroom.contents() == before
-    shown = CliRunner().invoke(main.app, ["changes", "--out", str(classroom.out)])
+    shown = CliRunner().invoke(main.app, ["changes", "--results", str(classroom.out)])
     assert shown.exit_code == 0 and "No score" in shown.output
 
 
@@ -457,7 +457,7 @@ def test_replaced_work_is_graded_anew_and_its_old_score_stays_visible(classroom)
     # A later run has nothing to tell, the command still has.
     assert not re.search(r"scores? changed", classroom.grade())
     table = classroom.place / "changes.csv"
-    command = ["changes", "--out", str(classroom.out), "--csv", str(table)]
+    command = ["changes", "--results", str(classroom.out), "--csv", str(table)]
     shown = CliRunner().invoke(main.app, command)
     assert shown.exit_code == 0 and "1 score changed" in shown.output
     (row,) = csv.DictReader(table.open(newline=""))
@@ -498,7 +498,7 @@ def test_an_interrupted_regrade_says_that_the_class_is_mixed(classroom, monkeypa
         patch.setattr(grader_run, "with_progress", stop_after_one)
         with pytest.raises(Interrupted, match=r"1 of 3 results are kept.*mixed. 2 of 3 results"):
             classroom.grade()
-    shown = CliRunner().invoke(main.app, ["changes", "--out", str(classroom.out)])
+    shown = CliRunner().invoke(main.app, ["changes", "--results", str(classroom.out)])
     assert "this class is mixed. 2 of 3 results" in shown.output
     # The resumed run tells what the interrupted one changed, too.
     assert "3 scores changed" in classroom.grade()
@@ -545,7 +545,7 @@ def test_other_limits_keep_what_is_graded_and_are_told(classroom, tmp_path):
     )
     assert told.format(out=classroom.out) in classroom.grade(limits=other)
     assert kept.items() <= classroom.contents().items()
-    shown = CliRunner().invoke(main.app, ["changes", "--out", str(classroom.out)]).output
+    shown = CliRunner().invoke(main.app, ["changes", "--results", str(classroom.out)]).output
     assert "2 of 3 results" in " ".join(shown.split())
     again = classroom.grade("ana", "bob", limits=other, regrade=True)
     assert "other limits" not in again
@@ -566,7 +566,7 @@ def test_a_mixed_class_is_said_and_not_exported_in_silence(classroom, tmp_path):
         return result.exit_code, " ".join(result.output.split())
 
     both = ("2 of 3 results", "another version of the test suite", "under other limits")
-    results = ("--out", classroom.out)
+    results = ("--results", classroom.out)
     code, said = called("scores", *results)
     assert code == 0 and all(words in said for words in both)
     table = tmp_path / "scores.csv"
@@ -666,10 +666,10 @@ def test_a_name_in_the_csv_is_no_formula(tmp_path):
 
 
 def test_changes_without_results_is_a_sentence(tmp_path):
-    done = CliRunner().invoke(main.app, ["changes", "--out", str(tmp_path / "absent")])
+    done = CliRunner().invoke(main.app, ["changes", "--results", str(tmp_path / "absent")])
     assert done.exit_code == 2 and "There are no results" in done.output
     replace_record(tmp_path, a_result())
-    command = ["changes", "--out", str(tmp_path), "--csv", str(tmp_path / "no" / "x.csv")]
+    command = ["changes", "--results", str(tmp_path), "--csv", str(tmp_path / "no" / "x.csv")]
     done = CliRunner().invoke(main.app, command)
     assert done.exit_code == 2 and "cannot be written" in done.output
 
@@ -679,5 +679,5 @@ def test_the_history_is_no_part_of_the_class(tmp_path):
         replace_record(tmp_path, at(a_result("history", points=points), int(points)))
     assert read_record(tmp_path, "history")[0].total == 2.0
     assert (tmp_path / HISTORY / "history").is_dir()
-    shown = CliRunner().invoke(main.app, ["show", "nobody", "--out", str(tmp_path)])
+    shown = CliRunner().invoke(main.app, ["show", "nobody", "--results", str(tmp_path)])
     assert "There are: history." in shown.output

@@ -591,7 +591,9 @@ def test_grader_scores_shows_the_grades_and_no_escape_of_a_name(results, tmp_pat
     folder = results(a_record("ana"), a_record("bob", state="error"))
     path = tmp_path / "s.csv"
     path.write_text("submission,student\nana,A[red]na\x1b[31m\n")
-    shown = CliRunner().invoke(main.app, ["scores", "--out", str(folder), "--submitted", str(path)])
+    shown = CliRunner().invoke(
+        main.app, ["scores", "--results", str(folder), "--submitted", str(path)]
+    )
     assert shown.exit_code == 0
     assert "A[red]na\ufffd[31m" in shown.output and "\x1b" not in shown.output
     assert "2 students, 1 without a grade, 50 points." in shown.output
@@ -604,7 +606,13 @@ def test_grader_scores_shows_the_grades_and_no_escape_of_a_name(results, tmp_pat
 
 def test_grader_scores_with_a_bad_policy_ends_in_a_sentence(results, tmp_path):
     (tmp_path / "p.toml").write_text("[late]\npercent_per_day = 10\n")
-    arguments = ["scores", "--out", str(results(a_record())), "--policy", str(tmp_path / "p.toml")]
+    arguments = [
+        "scores",
+        "--results",
+        str(results(a_record())),
+        "--policy",
+        str(tmp_path / "p.toml"),
+    ]
     shown = CliRunner().invoke(main.app, arguments)
     assert shown.exit_code == main.EXIT_USAGE
     assert "there is no due date" in shown.output and "Traceback" not in shown.output

@@ -9,11 +9,11 @@ from rich.console import Console
 from grader.base.errors import GraderError
 from grader.base.terminal import console_for_people, say
 from grader.base.words import speak, tr
-from grader.cli.options import LangOption, OutOption
+from grader.cli.options import LangOption, ResultsOption
 
 
 def changes_command(
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     csv_file: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table to FILE.")
     ] = None,

@@ -13,7 +13,7 @@ from rich.console import Console
 from grader.base.errors import GraderError
 from grader.base.terminal import console_for_people, say
 from grader.base.words import speak, tr, tr_n
-from grader.cli.options import LangOption, OutOption, PolicyOption, SubmittedOption
+from grader.cli.options import LangOption, PolicyOption, ResultsOption, SubmittedOption
 
 if TYPE_CHECKING:  # see grader.cli.main
     from grader.grades.class_scores import ClassScores
@@ -24,7 +24,7 @@ Match = Literal["auto", "login", "sis", "id", "name"]
 
 
 def scores(
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     policy: PolicyOption = None,
     submitted: SubmittedOption = None,
     lang: LangOption = None,
@@ -57,7 +57,7 @@ def scores(
 
 def export(
     to: Annotated[Target, typer.Option("--to", help="The format.")],
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     policy: PolicyOption = None,
     submitted: SubmittedOption = None,
     into: Annotated[

@@ -187,7 +187,7 @@ def _mark(
     if mark_key(student) not in known:
         raise GraderError(
             f"{where}: there is no result of {student!r}. Nothing was marked; correct the id, or "
-            "name the folder of the results with --out."
+            "name the folder of the results with --results."
         )
     question = question_named(row.get("question", ""))
     if question is None:

@@ -13,7 +13,7 @@ from assignment.harness.parts import PART_BY_NUMBER
 from grader.base.errors import GraderError
 from grader.base.terminal import console_for_people, say
 from grader.base.words import language, speak, tr, tr_n
-from grader.cli.options import LangOption, OutOption, PolicyOption, SubmittedOption
+from grader.cli.options import LangOption, PolicyOption, ResultsOption, SubmittedOption
 
 if TYPE_CHECKING:  # see grader.cli.main
     from grader.authoring.in_words import Question
@@ -52,7 +52,7 @@ def adjust(
         str | None, typer.Option("--reason", help="Why; the student reads it.")
     ] = None,
     by: ByOption = None,
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     policy: PolicyOption = None,
     submitted: SubmittedOption = None,
     lang: LangOption = None,
@@ -190,7 +190,7 @@ def mark(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Those that are marked, too.")] = False,
     by: ByOption = None,
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     lang: LangOption = None,
 ) -> None:
     """Give points for the written answers: one question after the other, everybody's answers."""

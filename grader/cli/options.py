@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 
 import typer
 
+# `--out` is where a command writes, `--results` where the results are: for a run the same folder.
 OutOption = Annotated[Path, typer.Option("--out", "--results", help="Folder of the results.")]
+ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of the results.")]
 # Of what students get: it should not depend on whose machine it is made on.
 TextLangOption = Annotated[
     Literal["en", "zh"],

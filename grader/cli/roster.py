@@ -9,7 +9,7 @@ import typer
 from grader.base.errors import GraderError
 from grader.base.terminal import console_for_people, say
 from grader.base.words import speak, tr, tr_n
-from grader.cli.options import LangOption, OutOption
+from grader.cli.options import LangOption, ResultsOption
 
 
 def import_command(
@@ -21,7 +21,7 @@ def import_command(
             "roster or submission_metadata.yml.",
         ),
     ],
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     times: Annotated[
         Path | None,
         typer.Option("--times", metavar="FILE", help="Write when each came in, for --submitted."),
@@ -62,7 +62,7 @@ def match_command(
     student: Annotated[
         str, typer.Argument(metavar="STUDENT]", help="Whose it is.", show_default=False)
     ] = "",
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     lang: LangOption = None,
 ) -> None:
     """List whose results are not known; with SUBMISSION and STUDENT, decide on one."""

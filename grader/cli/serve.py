@@ -9,11 +9,11 @@ import typer
 from grader.base.errors import GraderError
 from grader.base.terminal import console_for_people, say
 from grader.base.words import speak, tr
-from grader.cli.options import LangOption, OutOption, PolicyOption, SubmittedOption
+from grader.cli.options import LangOption, PolicyOption, ResultsOption, SubmittedOption
 
 
 def serve_command(
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     port: Annotated[int, typer.Option(help="Of this machine; 0 takes a free one.")] = 0,
     policy: PolicyOption = None,
     submitted: SubmittedOption = None,

@@ -12,7 +12,7 @@ from rich.console import Console
 from grader.base.errors import GraderError
 from grader.base.terminal import say
 from grader.base.words import speak, tr
-from grader.cli.options import LangOption, OutOption, PolicyOption, SubmittedOption
+from grader.cli.options import LangOption, PolicyOption, ResultsOption, SubmittedOption
 
 if TYPE_CHECKING:  # see grader.cli.main
     from grader.results.record import SubmissionResult
@@ -24,7 +24,7 @@ def show(
     student: Annotated[
         str, typer.Argument(help="The student's id, as in the class table, or how it begins.")
     ],
-    out: OutOption = Path("results"),
+    out: ResultsOption = Path("results"),
     every_test: Annotated[
         bool, typer.Option("--all", help="Tests that pass or were not started, too.")
     ] = False,

@@ -108,7 +108,7 @@ def score_class(
     if not by_student and not problems and of is None:
         raise GraderError(
             f"There are no results in {results}/. Grade submissions with `grader run` first, or "
-            "name the folder with --out."
+            "name the folder with --results."
         )
     chosen = [_chosen(attempts, policy.attempts, problems) for attempts in by_student.values()]
     chosen += [_absent(student, chosen) for student in course.absent if is_wanted(student.id)]
@@ -243,7 +243,7 @@ def read_records(
     if not results.is_dir():
         raise GraderError(
             f"There is no folder {results}. Grade submissions with `grader run` first, or name the "
-            "folder with --out."
+            "folder with --results."
         )
     for path in sorted(results.glob("*.json")):
         if path.name.startswith(".") or not is_wanted(path.stem):

@@ -146,7 +146,7 @@ def add_marks(folder: Path, decide: Callable[[Marks], Sequence[Mark]]) -> tuple[
     """
     if not folder.is_dir():
         raise GraderError(
-            f"There is no folder {folder}. Name the folder of the results with --out."
+            f"There is no folder {folder}. Name the folder of the results with --results."
         )
     path = folder / FILE
     try:
