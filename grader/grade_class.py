@@ -1,7 +1,6 @@
 """One run over a class: find the submissions, hold the results folder, load the suite, grade."""
 
 import contextlib
-import json
 import signal
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from grader.base.terminal import console_for_people, say
 from grader.base.words import language, tr, tr_n
 from grader.cluster.shards import Shard, manifest_of, write_manifest
 from grader.intake.course import Course
-from grader.intake.submissions import Found, find_submissions, passed_over
+from grader.intake.submissions import Found, passed_over
 from grader.reports.changes import tell_after_run
 from grader.reports.class_table import (
     counts_sentence,
@@ -31,15 +30,14 @@ from grader.reports.class_table import (
 from grader.results.changes import mixed_class
 from grader.results.disk import disk_as_sentence
 from grader.results.history import read_score
-from grader.results.record import State, record_path, write_atomically
+from grader.results.record import State, record_path
 from grader.results.summary import Summary
 from grader.running.child import Grading
+from grader.running.handed_in import HandedIn, find_handed_in, known_places, remember
 from grader.running.locks import results_lock, run_began_ns
 from grader.running.pool import grade_all, usable_cores
 from grader.sandbox.limits import Limits, affordable_jobs, load_limits
 
-# Beside the results: where the submissions of the last run are.
-PLACES = ".grader-places"
 _NO_SANDBOX = (
     "WARNING: no sandbox. The submissions run with all your rights: they can read and delete your "
     "files, use the network and forge their points."
@@ -69,6 +67,7 @@ def grade_class(
     Args:
         limits: a TOML file with other limits than the defaults (see grader.sandbox.limits).
         accept_names: take `rope (1).py` for a missing rope.py where no other could be meant.
+        paths: none for what earlier runs into `out` named.
         only: grade these ids only, which may be patterns as of file names (`B_*`).
         states: of these, those whose result has one of these states.
         scheduler: the address of a dask scheduler, whose workers then grade.
@@ -80,18 +79,22 @@ def grade_class(
     """
     console = console or console_for_people()
     bounds = load_limits(limits)
-    paths = list(paths)
     course = Course.load()
     results_folders = [out, *(shard.all_folders(out) if shard else ())]
-    stray: list[Path] = []
-    found = whole_class = find_submissions(paths, course, results_folders, stray)
-    if not found:
+    known = [] if shard else known_places(out)
+    paths = list(paths) or known
+    if not paths:
+        raise GraderError(
+            f"Name the submissions: no earlier run into {out}/ says where they are, or they are "
+            "not there any more."
+        )
+    handed_in = find_handed_in(paths, known, course, results_folders)
+    if not handed_in.found:
         raise GraderError("There is nothing to grade. Name at least one submission.")
-    found = _with_state(_chosen(found, only), out, states)
+    found = _with_state(_chosen(handed_in.found, only), out, states)
     if shard:
         out, found = shard.folder(out), [one for one in found if shard.holds(one.student)]
     with disk_as_sentence(out), results_lock(out), contextlib.ExitStack() as held:
-        _keep_places(out, paths)
         client = held.enter_context(_cluster(scheduler)) if scheduler else None
         tier = "" if client else _require_sandbox(sandbox)
         # Shards that each made a secret of their own would grade by different cases.
@@ -110,8 +113,8 @@ def grade_class(
             where = tr("{n} at once, sandbox: {tier}", n=jobs, tier=tier)
         if shard:
             hash_and_version = (grading.suite_hash, grading.suite_version)
-            write_manifest(out, manifest_of(shard, whole_class, *hash_and_version))
-            of = tr("shard {shard} of {n}", shard=shard, n=len(whole_class))
+            write_manifest(out, manifest_of(shard, handed_in.whole_class, *hash_and_version))
+            of = tr("shard {shard} of {n}", shard=shard, n=len(handed_in.whole_class))
             where = tr("{shard}, {where}", shard=of, where=where)
         if not quiet:
             counted = tr_n(len(found), "1 submission", "{n} submissions")
@@ -120,17 +123,12 @@ def grade_class(
                 "{submissions}, {where}, {model}", submissions=counted, where=where, model=model
             )
             say(console, line)
+        remember(out, () if shard else paths)
         summaries = _grade(found, grading, grade, console, quiet) if found else []
         if not quiet:
-            print_class(summaries, console)
-            say(console, counts_sentence(summaries))
-            if misnamed := misnamed_sentence(summaries):
-                say(console, misnamed)
-            if stray:
-                say(console, passed_over(stray))
-            say(console, tr("Results: {folder}/", folder=out))
+            _tell_end(summaries, handed_in, out, console)
         # With the lock still held: a grader killed before this is told leaves it to the next.
-        students = {submission.student for submission in whole_class}
+        students = {submission.student for submission in handed_in.whole_class}
         tell_after_run(
             out,
             students,
@@ -143,6 +141,20 @@ def grade_class(
         )
         _warn_of_edited_suite(grading, secret)
     return summaries
+
+
+def _tell_end(
+    summaries: Sequence[Summary], handed_in: HandedIn, out: Path, console: Console
+) -> None:
+    print_class(summaries, console)
+    say(console, counts_sentence(summaries))
+    for folder in handed_in.ids_from:
+        say(console, tr("Ids are paths below {folder}, which an earlier run named.", folder=folder))
+    if misnamed := misnamed_sentence(summaries):
+        say(console, misnamed)
+    if handed_in.stray:
+        say(console, passed_over(handed_in.stray))
+    say(console, tr("Results: {folder}/", folder=out))
 
 
 def _chosen(found: list[Found], patterns: Sequence[str]) -> list[Found]:
@@ -179,32 +191,6 @@ def _with_state(found: list[Found], out: Path, states: Collection[str]) -> list[
             f" there are: {counted}."
         )
     return chosen
-
-
-def _keep_places(out: Path, paths: Sequence[Path]) -> None:
-    """For a later run that names none."""
-    content = json.dumps([str(path.resolve()) for path in paths])
-    write_atomically(out / PLACES, content.encode())
-
-
-def last_places(out: Path) -> list[Path]:
-    """What the last run into `out` was told to grade.
-
-    Raises:
-        GraderError: there was no such run, or not all of it is there any more.
-    """
-    try:
-        places = [Path(name) for name in json.loads((out / PLACES).read_bytes())]
-    except (OSError, ValueError, TypeError):
-        raise GraderError(
-            f"Name the submissions: no earlier run into {out}/ says where they are."
-        ) from None
-    if gone := [place for place in places if not place.exists()]:
-        raise GraderError(
-            f"{gone[0]}, which the last run into {out}/ graded, is not there any more. Name the "
-            "place of the submissions."
-        )
-    return places
 
 
 def _require_sandbox(name: str) -> str:

@@ -127,7 +127,20 @@ def test_a_run_without_a_path_takes_those_of_the_last_one(command, tmp_path):
     assert command.run("run", work).exit_code == 0
     assert "1 submission: 1 graded." in command.run("run", "--only", "ana").output
     work.rename(tmp_path / "elsewhere")
-    assert "is not there any more" in " ".join(command.run("run").output.split())
+    assert "not there any more" in " ".join(command.run("run").output.split())
+
+
+def test_a_piece_of_a_class_keeps_the_ids_of_the_class(command, tmp_path):
+    """The path below what was handed in, whatever a later run names of it."""
+    hand_in(tmp_path / "class" / "B", "bob", "bea")
+    hand_in(tmp_path / "class" / "A", "ann")
+    command.run("run", tmp_path / "class")
+    said = command.run("run", tmp_path / "class" / "B" / "bob").output
+    assert "1 submission: 1 graded." in said and re.search(r"(?m)^B_bob ", said)
+    said = command.run("run", tmp_path / "class" / "B").output
+    assert re.search(r"(?m)^B_bea ", said) and re.search(r"(?m)^B_bob ", said)
+    said = command.run("run", tmp_path / "class" / "B", "--out", tmp_path / "other").output
+    assert re.search(r"(?m)^bob ", said)  # there, the section is all that was handed in
 
 
 def test_those_whose_grading_failed_are_graded_again(command, tmp_path):

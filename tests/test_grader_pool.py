@@ -452,7 +452,7 @@ def test_killed_grader_loses_nothing(grading, tmp_path, fakes, course):
     assert f"({len(kept)} kept from an earlier run)" in output
     assert calls(grading) == sorted(set(names) - set(kept))
     there = {path.name for path in grading.out.iterdir()}
-    assert there == {".grader.lock", ".grader-places", *(f"{name}.json" for name in names)}
+    assert there == {".grader.lock", ".grader.handed_in", *(f"{name}.json" for name in names)}
     assert all((grading.out / f"{name}.json").read_bytes() == kept[name] for name in kept)
 
 

@@ -23,7 +23,6 @@ from grader import grade_class as grader_run
 from grader.base.errors import GraderError, Interrupted
 from grader.base.notes import in_words
 from grader.cli import main
-from grader.grade_class import PLACES
 from grader.reports.changes import changes_csv
 from grader.results import history
 from grader.results.changes import mixed_class, read_changes
@@ -37,7 +36,7 @@ from grader.results.record import (
     remove_drafts,
     write_record,
 )
-from grader.running import child, locks, pool
+from grader.running import child, handed_in, locks, pool
 from grader.running.protocols import GradingSuite
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,7 +116,7 @@ class Classroom:
         return {path.stem: path.read_bytes() for path in self.out.glob("*.json")}
 
     def leftovers(self) -> list[str]:
-        ours = (locks.LOCK_NAME, PLACES)
+        ours = (locks.LOCK_NAME, handed_in.FILE)
         return [p.name for p in self.out.rglob(".*") if p.name not in ours]
 
 

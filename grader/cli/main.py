@@ -145,12 +145,12 @@ def run(
 ) -> None:
     """Grade every submission below each PATH; run it again to resume."""
     from grader.cluster.shards import Shard
-    from grader.grade_class import grade_class, last_places
+    from grader.grade_class import grade_class
 
     speak(lang)
     states = {*(state or ()), *(("error", "partial") if failed else ())}
     summaries = grade_class(
-        paths or last_places(out),
+        paths or (),
         out,
         jobs=jobs,
         sandbox=sandbox,

@@ -94,7 +94,9 @@ def class_table(summaries: Sequence[Summary], with_problems: bool = True) -> Tab
     """One row a student: state, points by part, public, hidden, total, first problem in words."""
     parts = sorted({part for summary in summaries for part, _, _ in summary.parts})
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(tr("student"), overflow="fold", min_width=18)
+    # A whole id, or it could not be typed; what is left is for the first problem.
+    longest = max((len(plain(summary.student)) for summary in summaries), default=0)
+    table.add_column(tr("student"), overflow="fold", min_width=min(max(longest, 12), 32))
     table.add_column(tr("state"))
     most = max((summary.max_total for summary in summaries), default=0)
     numbers = (f"P{part}" for part in parts)
