@@ -1,0 +1,165 @@
+"""What one submission costs: processor seconds of the whole process tree, and its round trips.
+
+    python benchmarks/grading_cost.py                  the solution, and one with a known bug
+    python benchmarks/grading_cost.py --repeats 5
+    python benchmarks/grading_cost.py SUBMISSION ...   folders of modules
+
+What a run pays once (the hidden cases, imports) is not counted: every submission is graded in a
+fork of one warm process, as in `grader run`. The tree is counted by a control group (which takes
+root): the usual count of children misses sandboxed workers. Where none can be made, the grader's
+own process alone is told. On a busy machine compare two commits by turns, and believe ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+from assignment.harness.parts import STUDENT_MODULES  # noqa: E402
+from grader.grading.submission import run_suite  # noqa: E402
+from grader.grading.suite import Suite  # noqa: E402
+from grader.known_bugs.catalogue import bug_named  # noqa: E402
+from grader.known_bugs.patch import patched_modules  # noqa: E402
+from grader.sandbox import Limits  # noqa: E402
+from grader.sandbox.channel import Channel  # noqa: E402
+
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+FAILING = "position-zero"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one submission: seconds of the grader's process and of all, calls answered, tests."""
+
+    parent: float
+    tree: float | None
+    round_trips: int
+    passed: int
+    tests: int
+
+
+@contextlib.contextmanager
+def control_group() -> Iterator[Path | None]:
+    """A control group that counts processor time; None where this user can make none."""
+    old = CONTROL_GROUPS / "cpuacct"
+    group = (old if old.is_dir() else CONTROL_GROUPS) / f"grading_cost_{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        yield None
+        return
+    try:
+        yield group
+    finally:
+        with contextlib.suppress(OSError):  # something may still be ending in it
+            group.rmdir()
+
+
+def seconds_in(group: Path) -> float:
+    """What all processes that ever were in the group have computed."""
+    if (group / "cpuacct.usage").exists():
+        return int((group / "cpuacct.usage").read_text()) / 1e9
+    return int((group / "cpu.stat").read_text().split()[1]) / 1e6
+
+
+def cost_of(suite: Suite, prepared: Path, group: Path | None) -> Cost:
+    """Grade in a fork of this process, as `grader run` does."""
+    before = seconds_in(group) if group else 0.0
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            if group:
+                (group / "cgroup.procs").write_text(str(os.getpid()))
+            os.write(writing, json.dumps(_cost_here(suite, prepared)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    if not answer:
+        sys.exit("the grader failed; its message is above")
+    parent, *counts = json.loads(answer)
+    return Cost(parent, seconds_in(group) - before if group else None, *counts)
+
+
+def _cost_here(suite: Suite, prepared: Path) -> tuple[float, int, int, int]:
+    round_trips = 0
+    exchange = Channel.exchange
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal round_trips
+        round_trips += 1
+        return exchange(*arguments)
+
+    Channel.exchange = counted  # type: ignore[method-assign,assignment]
+    before = time.process_time()
+    outcome = run_suite(suite, prepared, "auto", Limits(), 0)
+    parent = time.process_time() - before
+    passed = sum(test.state == "passed" for test in outcome.tests)
+    return parent, round_trips, passed, len(outcome.tests)
+
+
+def prepare(folder: Path, submission: Path | None) -> Path:
+    """A submission as intake leaves it; None for the one with a known bug."""
+    prepared = folder / (submission.name if submission else FAILING)
+    package = prepared / "assignment"
+    package.mkdir(parents=True)
+    for module in sorted((ROOT / "solution").glob("*.py")):
+        shutil.copy(module, package)
+    for module in STUDENT_MODULES if submission else ():
+        own = submission / f"{module}.py"
+        shutil.copy(own if own.is_file() else ROOT / "assignment" / own.name, package)
+    if submission is None:
+        for module, text in patched_modules(bug_named(FAILING), package).items():
+            (package / f"{module}.py").write_text(text, encoding="utf-8")
+    return prepared
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("submissions", nargs="*", type=Path)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        scratch.chmod(0o755)  # a worker is another user
+        suite = Suite.load(bytes(32), False, scratch)
+        wanted = options.submissions or [ROOT / "solution", None]
+        with control_group() as group:
+            for prepared in [prepare(scratch, one) for one in wanted]:
+                costs = [cost_of(suite, prepared, group) for _ in range(options.repeats)]
+                print(f"{prepared.name:20} {told(costs)}", flush=True)
+        suite.close()
+
+
+def told(costs: list[Cost]) -> str:
+    """The median of some runs of one submission."""
+    parent, one = statistics.median(cost.parent for cost in costs), costs[0]
+    trees = [cost.tree for cost in costs if cost.tree is not None]
+    tree = f"{statistics.median(trees):.2f}" if trees else "(no control group)"
+    return (
+        f"{tree} CPU s, the grader's own {parent:.2f}; {one.round_trips} round trips, "
+        f"{one.passed} of {one.tests} tests passed"
+    )
+
+
+if __name__ == "__main__":
+    main()
