@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import json
 from pathlib import Path
+from types import ModuleType
 
 from .imports import PACKAGE, ImportProblem, TrustedParts
 from .notebooks import Notebooks
@@ -20,6 +21,8 @@ class Functions:
         self._trusted: TrustedParts | None = None
         self._cells: Notebooks | None = None
         self._cells_file = submission / PACKAGE / "notebook_cells.json"
+        self._has_cells = self._cells_file.is_file()
+        self._loaded: dict[str, ModuleType] = {}
 
     def trust(self, sources: dict[str, str], functions: list[str], replaced: list[str]) -> None:
         """From now on these functions are those of `sources` (before the first find)."""
@@ -57,7 +60,7 @@ class Functions:
         return cells.namespaces if cells is not None else []
 
     def _notebook(self):
-        if self._cells is None and self._cells_file.is_file():
+        if self._cells is None and self._has_cells:
             content = json.loads(self._cells_file.read_text("utf-8"))
             self._cells = Notebooks(content, self._module_of)
             self._cells.run()
@@ -66,8 +69,11 @@ class Functions:
     def _module(self, module: str):
         if module in self._failed:
             raise self._failed[module]
+        if module in self._loaded:
+            return self._loaded[module]
         try:
-            return importlib.import_module(f"{PACKAGE}.{module}")
+            self._loaded[module] = importlib.import_module(f"{PACKAGE}.{module}")
+            return self._loaded[module]
         except BaseException as error:
             self._failed[module] = ImportProblem(module, error)
             raise self._failed[module] from error
