@@ -35,6 +35,7 @@ from assignment.harness.parts import STUDENT_MODULES  # noqa: E402
 from grader.grading.submission import run_suite  # noqa: E402
 from grader.grading.suite import Suite  # noqa: E402
 from grader.known_bugs.catalogue import bug_named  # noqa: E402
+import grader.running.preload  # noqa: E402,F401, warm as the server of `grader run`
 from grader.known_bugs.patch import patched_modules  # noqa: E402
 from grader.sandbox import Limits  # noqa: E402
 from grader.sandbox.channel import Channel  # noqa: E402

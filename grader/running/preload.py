@@ -1,22 +1,22 @@
 """Imported once by the fork server: every submission's process then starts with this done.
 
-Imports pytest's parts, hypothesis and the test modules, and tries the sandbox out, which together
-take longer than many a submission.
+Imports pytest's parts, hypothesis and the test modules, digests the properties, and tries the
+sandbox out, which together take longer than many a submission.
 """
 
 import contextlib
-from pathlib import Path
+import functools
 
 import hypothesis
-from hypothesis import strategies
+from hypothesis import core, strategies
 
-from grader.grading.suite import Suite, collect
+from grader.grading.suite import collect_public
 from grader.sandbox import SandboxUnavailable, choose_sandbox
 
 with contextlib.suppress(SandboxUnavailable):  # each child will find out and say so
     choose_sandbox("auto")
 
-collect(Suite(hidden_cases=Path(), real_model=None, hash=""))
+tests, _ = collect_public()
 
 
 @hypothesis.settings(max_examples=1, database=None)
@@ -26,3 +26,10 @@ def _load_what_hypothesis_loads_late(values: list) -> None:
 
 
 _load_what_hypothesis_loads_late()
+
+# At every run of a property hypothesis reads and tokenizes its source, for a digest that cannot
+# change while the process lives.
+core.function_digest = functools.cache(core.function_digest)  # type: ignore[attr-defined]
+for test in tests:
+    if hasattr(test.obj, "hypothesis"):
+        core.function_digest(test.obj.hypothesis.inner_test)
