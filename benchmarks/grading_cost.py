@@ -31,11 +31,11 @@ sys.path.insert(0, str(ROOT))
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
+import grader.running.preload  # noqa: E402,F401, warm as the server of `grader run`
 from assignment.harness.parts import STUDENT_MODULES  # noqa: E402
 from grader.grading.submission import run_suite  # noqa: E402
 from grader.grading.suite import Suite  # noqa: E402
 from grader.known_bugs.catalogue import bug_named  # noqa: E402
-import grader.running.preload  # noqa: E402,F401, warm as the server of `grader run`
 from grader.known_bugs.patch import patched_modules  # noqa: E402
 from grader.sandbox import Limits  # noqa: E402
 from grader.sandbox.channel import Channel  # noqa: E402
