@@ -214,6 +214,22 @@ def wait_until(condition, what: str, seconds: float = 30.0) -> None:
         time.sleep(0.02)
 
 
+def test_the_warm_server_knows_the_digest_of_every_public_property():
+    program = """
+import grader.running.preload as warm
+from hypothesis import core
+from hypothesis.internal.reflection import function_digest
+
+known = core.function_digest
+found = (getattr(test.obj, "hypothesis", None) for test in warm.tests)
+properties = [handle.inner_test for handle in found if handle]
+before = known.cache_info().misses
+assert properties and all(known(test) == function_digest(test) for test in properties)
+assert known.cache_info().misses == before
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
 def test_a_failing_harness_costs_one_submission_only(grading, tmp_path):
     work = {
         "ana": "pass",
