@@ -111,6 +111,8 @@ def plain(text: str, lines: bool = False) -> str:
 
     Each becomes "�"; line breaks and tabs become spaces, or stay when `lines` is set.
     """
+    if text.isprintable():  # nearly every text, and then nothing of the below is in it
+        return text
     shown = []
     for char in text:
         if char in "\n\t":

@@ -55,6 +55,8 @@ def bounded(limit: int, keep_end: bool = False) -> BeforeValidator:
     def clean(value: object) -> object:
         if not isinstance(value, str):
             return value
+        if len(value) <= limit and value.isascii():  # most of a record's three thousand texts
+            return value
         value = value.encode("utf-8", "replace").decode()
         if len(value) <= limit:
             return value

@@ -34,7 +34,6 @@ def scores(
     from grader.grades.class_scores import score_class
     from grader.grades.policy_file import Policy
     from grader.integrations.export.cells import number_cell
-    from grader.results.changes import mixtures
 
     speak(lang)
     found = score_class(out, Policy.load(policy), submitted)
@@ -52,7 +51,7 @@ def scores(
             points=points,
         )
     say(console, line)
-    _complain((*found.problems, *mixtures(out)))
+    _complain((*found.problems, *found.mixtures))
 
 
 def export(
@@ -95,13 +94,12 @@ def export(
     """Write the grades for another program."""
     from grader.grades.class_scores import score_class
     from grader.grades.policy_file import Policy
-    from grader.results.changes import mixtures
 
     speak(lang)
     _check_options(to, into, column, course, assignment, write)
     rules = Policy.load(policy)
     found = score_class(out, rules, submitted)
-    if (told := mixtures(out)) and not mixed:
+    if (told := found.mixtures) and not mixed:
         raise GraderError(" ".join((*told, "Nothing was exported; --mixed exports all the same.")))
     console = console_for_people()
     if to in ("csv", "json"):

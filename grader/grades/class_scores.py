@@ -14,7 +14,9 @@ from grader.grades.policy import Score, Written, score
 from grader.grades.policy_file import Attempts, Policy
 from grader.grades.roster import Matched, Student, find_roster, register
 from grader.intake.near_names import first_few
+from grader.results.changes import mixtures
 from grader.results.history import HISTORY, earlier_records
+from grader.results.history import Score as RecordScore
 from grader.results.marks import Marks, read_marks
 from grader.results.record import (
     SETTLED,
@@ -29,12 +31,14 @@ from grader.results.record import (
 class ClassScores(Sequence[Score]):
     """The scores of a class, by student's name, and what an instructor must know of them.
 
-    `problems` are sentences: damaged records, results of the same id, names in the submissions or
-    the extensions that no result has.
+    `mixtures` are sentences on results that do not compare with the others, by other tests or
+    under other limits. `problems` are sentences: damaged records, results of the same id, names in
+    the submissions or the extensions that no result has.
     """
 
     scores: tuple[Score, ...]
     problems: tuple[str, ...] = ()
+    mixtures: tuple[str, ...] = ()
 
     def __getitem__(self, index):
         return self.scores[index]
@@ -86,14 +90,15 @@ def score_class(
     of_student = marks.by_student(student_of)
     is_written = counts_written(marks, policy)
     unused = set(submissions)
+    by_record: dict[str, RecordScore] = {}
 
     def is_wanted(name: str) -> bool:
         theirs, asked = student_key(name), student_key(of or "")
         return of is None or student_of.get(theirs, theirs) == student_of.get(asked, asked)
 
     for record in read_records(results, problems, is_wanted):
-        key = student_key(record.student)
-        unused.discard(key)
+        unused.discard(student_key(record.student))
+        by_record[record.student] = RecordScore.of(record)
         known = whose.get(record.student) or Submission(record.student, record.student)
         theirs = of_student.get(student_key(known.student), Marks())
         written = written_answers(theirs) if is_written else None
@@ -140,7 +145,7 @@ def score_class(
         for key in sorted(policy.due_of.keys() - by_student.keys())
     ]
     chosen.sort(key=lambda found: (found.student.casefold(), found.student))
-    return ClassScores(tuple(chosen), tuple(problems))
+    return ClassScores(tuple(chosen), tuple(problems), mixtures(results, by_record))
 
 
 def _earlier_attempts(

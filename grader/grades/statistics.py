@@ -18,7 +18,6 @@ from assignment.harness.words import plain
 from grader.grades.class_scores import ClassScores, record_of, score_class
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
-from grader.results.changes import mixtures
 from grader.results.record import SubmissionResult, TestResult
 
 LONG_COLUMNS = (
@@ -138,7 +137,7 @@ def class_statistics(
         sum(seconds),
         sum(score.state == "missing" for score in graded),
         len(scores) - len(graded),
-        (*scores.problems, *mixtures(results)),
+        (*scores.problems, *scores.mixtures),
     )
 
 

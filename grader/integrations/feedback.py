@@ -33,7 +33,6 @@ from grader.integrations.export.cells import number_cell, text_cell
 from grader.integrations.export.gradescope import write_results
 from grader.reports.pages.place import page_names, require_own_folder
 from grader.reports.pages.student import student_page
-from grader.results.changes import mixtures
 from grader.results.record import SubmissionResult, write_atomically
 
 MARKER = ".grader-feedback"
@@ -115,7 +114,7 @@ def _pages(
             continue
         page = student_page(record, score, policy)
         found.append(_Feedback(score, record, page, names[score.student]))
-    return found, left_out, (*scores.problems, *mixtures(results))
+    return found, left_out, (*scores.problems, *scores.mixtures)
 
 
 # -------------------------------------------------------------------------------------- canvas

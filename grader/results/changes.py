@@ -6,6 +6,7 @@ nothing has to be remembered from run to run: what a killed run changed, the nex
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from grader.base.words import tr
@@ -94,11 +95,17 @@ def _why(old: Score | None, new: Score) -> str:
 
 def settled_scores(out: Path) -> dict[str, Score]:
     """The scores in `out` that count, by student; the newest stands last."""
-    # Within one second the order of writing tells.
-    paths = sorted(out.glob("*.json"), key=lambda path: path.lstat().st_mtime_ns)
-    scores = {path.stem: read_score(path) for path in paths}
-    settled = {s: score for s, score in scores.items() if score and score.state in SETTLED}
-    return dict(sorted(settled.items(), key=lambda entry: entry[1].graded_at))
+    read = {path.stem: read_score(path) for path in out.glob("*.json")}
+    return _settled(out, {student: score for student, score in read.items() if score})
+
+
+def _settled(out: Path, scores: dict[str, Score]) -> dict[str, Score]:
+    def age(entry: tuple[str, Score]) -> tuple[datetime, int]:
+        student, score = entry  # within one second the order of writing tells
+        return score.graded_at, record_path(out, student).lstat().st_mtime_ns
+
+    settled = {student: score for student, score in scores.items() if score.state in SETTLED}
+    return dict(sorted(settled.items(), key=age))
 
 
 def mixed_class(
@@ -151,9 +158,13 @@ def _is_other(under: dict[str, float], wanted: dict[str, float]) -> bool:
     return any(under[name] != wanted[name] for name in under.keys() & wanted)
 
 
-def mixtures(out: Path) -> tuple[str, ...]:
-    """A sentence for each way in which the scores in `out` do not compare with each other."""
-    scores = settled_scores(out)
+def mixtures(out: Path, scores: dict[str, Score] | None = None) -> tuple[str, ...]:
+    """A sentence for each way in which the scores in `out` do not compare with each other.
+
+    Args:
+        scores: all that are there, where they were read before.
+    """
+    scores = settled_scores(out) if scores is None else _settled(out, scores)
     return tuple(filter(None, (mixed_class(out, scores=scores), other_limits(out, scores=scores))))
 
 

@@ -50,6 +50,12 @@ class Score(BaseModel):
     max_total: float
     graded_at: AwareDatetime
 
+    @classmethod
+    def of(cls, record: SubmissionResult) -> "Score":
+        """That of a record which was read already."""
+        fields = {name: getattr(record, name) for name in cls.model_fields}
+        return cls.model_construct(**fields)
+
     @property
     def by_part(self) -> dict[int, float]:
         """Points of each part, public and hidden together."""

@@ -29,7 +29,8 @@ _load_what_hypothesis_loads_late()
 
 # At every run of a property hypothesis reads and tokenizes its source, for a digest that cannot
 # change while the process lives.
-core.function_digest = functools.cache(core.function_digest)
-for test in tests:
-    if hasattr(test.obj, "hypothesis"):
-        core.function_digest(test.obj.hypothesis.inner_test)
+if hasattr(core, "function_digest"):  # no promise of hypothesis'
+    core.function_digest = functools.cache(core.function_digest)
+    for test in tests:
+        if hasattr(test.obj, "hypothesis"):
+            core.function_digest(test.obj.hypothesis.inner_test)

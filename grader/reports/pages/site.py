@@ -11,7 +11,6 @@ from grader.grades.policy_file import Policy
 from grader.reports.pages.classroom import Classroom
 from grader.reports.pages.place import page_names, require_own_folder, write_page
 from grader.reports.pages.student import student_page
-from grader.results.changes import mixtures
 
 # Tells a folder of ours, whose old pages may be removed, from any other.
 MARKER = ".grader-report"
@@ -41,7 +40,7 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
         folder.mkdir(parents=True, exist_ok=True)
         (out / MARKER).touch()
         pages = page_names(score.student for score in scores)
-        classroom, problems = Classroom(policy, pages), [*scores.problems, *mixtures(results)]
+        classroom, problems = Classroom(policy, pages), [*scores.problems, *scores.mixtures]
         for score in scores:
             record, refusal = record_of(results, score)
             if record is None:  # changed since it was scored
