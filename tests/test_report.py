@@ -31,6 +31,7 @@ from assignment.harness.known_bugs import known_bugs
 from assignment.harness.page.document import document, heading, own_files, section
 from assignment.harness.page.markup import element, marked, rendered
 from assignment.harness.page.plots import error_plot, in_words, power
+from grader.base import words
 from grader.base.errors import GraderError
 from grader.base.notes import note
 from grader.base.places import ASSIGNMENT
@@ -638,3 +639,29 @@ def test_where_an_array_is_wrong_is_drawn_from_the_record(tmp_path):
         a["aria-label"] for a, _ in Page(page_of(record)).all("svg") if a.get("role") == "img"
     ]
     assert plot == in_words(wrong) == "Something is wrong at query 0–2, key 0–2."
+
+
+def test_a_page_is_made_again_only_where_something_of_it_has_changed(tmp_path):
+    results, out = tmp_path / "results", tmp_path / "report"
+    make_class(results, 3)
+    policy = Policy.load()
+    pages = out / "students"
+
+    def made() -> set[str]:
+        """The pages that a report writes."""
+        before = {page.name: page.stat().st_ino for page in pages.glob("*.html")}
+        build_report(results, out, policy)
+        return {p.name for p in pages.glob("*.html") if p.stat().st_ino != before.get(p.name)}
+
+    first, *_ = sorted(made())
+    assert made() == set()
+    (pages / first).write_text("edited")
+    assert made() == {first} and "edited" not in (pages / first).read_text(encoding="utf-8")
+    name = sorted(path.stem for path in results.glob("*.json"))[-1]
+    record, _ = read_record(results, name)
+    write_record(results, record.model_copy(update={"output_tail": "x"}))
+    assert len(made()) == 1
+    with words.speaking("zh"):
+        assert len(made()) == 3
+    policy = policy.model_copy(update={"decimals": 1})
+    assert len(made()) == 3

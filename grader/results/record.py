@@ -35,6 +35,7 @@ MAX_TAIL = 16_000
 MAX_TEXT = 600
 MAX_STEPS = 64
 MAX_RECORD_BYTES = 16 * 1024 * 1024
+_BEGINS = re.compile(rb'\{\s*"schema_version":\s*(\d{1,9})\s*,')
 
 Visibility = Literal["public", "hidden"]
 TestState = Literal["passed", "failed", "not_started", "waiting", "out_of_time"]
@@ -43,7 +44,6 @@ State = Literal["graded", "partial", "error", "missing"]
 CaseSet = Literal["public", "hidden"]
 # `error` is the harness's fault: such a record is no grade and is tried again.
 SETTLED: frozenset[State] = frozenset({"graded", "partial", "missing"})
-
 
 Name = Annotated[str, bounded(300)]
 Message = Annotated[str, bounded(MAX_MESSAGE)]
@@ -365,18 +365,14 @@ def _refused(path: Path, why: str, problem: str | None = "") -> Note:
     return note("earlier_record", file=path.name, why=why, problem=problem)
 
 
-_BEGINS = re.compile(rb'\{\s*"schema_version":\s*(\d{1,9})\s*,')
-
-
 class _Version(BaseModel):
     schema_version: StrictInt
 
 
 def _version(content: bytes) -> int:
-    if begun := _BEGINS.match(content):  # as we write it; reading all for it takes as long again
-        return int(begun[1])
+    begun = _BEGINS.match(content)  # as we write it: reading all for it takes as long again
     try:
-        return _Version.model_validate_json(content).schema_version
+        return int(begun[1]) if begun else _Version.model_validate_json(content).schema_version
     except (ValidationError, RecursionError):
         return SCHEMA_VERSION
 

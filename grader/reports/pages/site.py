@@ -9,7 +9,7 @@ from grader.base.words import tr
 from grader.grades.class_scores import record_of, score_class
 from grader.grades.policy_file import Policy
 from grader.reports.pages.classroom import Classroom
-from grader.reports.pages.place import page_names, require_own_folder, write_page
+from grader.reports.pages.place import Unchanged, page_names, require_own_folder, write_page
 from grader.reports.pages.student import student_page
 
 # Tells a folder of ours, whose old pages may be removed, from any other.
@@ -30,6 +30,8 @@ class Site:
 def build_report(results: Path, out: Path, policy: Policy, submissions: Path | None = None) -> Site:
     """Write the pages of all students and of the class; records are read one at a time.
 
+    A student's page that would come out as it lies there is left alone.
+
     Raises:
         GraderError: no results, or `out` holds something that is not a report.
     """
@@ -40,6 +42,7 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
         folder.mkdir(parents=True, exist_ok=True)
         (out / MARKER).touch()
         pages = page_names(score.student for score in scores)
+        unchanged = Unchanged(out / MARKER, results, policy)
         classroom, problems = Classroom(policy, pages), [*scores.problems, *scores.mixtures]
         for score in scores:
             record, refusal = record_of(results, score)
@@ -47,10 +50,14 @@ def build_report(results: Path, out: Path, policy: Policy, submissions: Path | N
                 why = in_words(refusal) if refusal else tr("the result is gone")
                 problems.append(tr("{student}: {why}.", student=score.student, why=why))
                 continue
-            write_page(folder / pages[score.student], student_page(record, score, policy))
+            page = folder / pages[score.student]
+            if not unchanged.holds(page, score):
+                write_page(page, student_page(record, score, policy))
+                unchanged.written(page, score)
             classroom.add(record, score)
         write_page(out / INDEX, classroom.page(problems))
         _remove_old(folder, set(pages.values()))
+        unchanged.keep()
     except OSError as problem:
         raise GraderError(
             f"The report cannot be written to {out}/: {problem.strerror or problem}."
