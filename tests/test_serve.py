@@ -15,6 +15,7 @@ from grader.results.history import replace_record
 from grader.results.marks import read_marks
 from grader.results.record import write_record
 from grader.running.locks import LOCK_NAME, results_lock
+from grader.serve import desk
 from grader.serve import server as serving
 from grader.serve.live import LiveReport
 from grader.serve.server import Server
@@ -178,6 +179,32 @@ def test_a_port_in_use_is_a_sentence(server, tmp_path):
     report = LiveReport(tmp_path, tmp_path / "other", Policy.load())
     with pytest.raises(GraderError, match=f"Port {server.server_port} cannot be used"):
         Server(report, server.server_port)
+
+
+SUBMIT = """<script>addEventListener("load", () => {
+  const form = document.querySelector("form.decide");
+  if (document.querySelector("form.inline")) return;  // decided already
+  form.elements.points.value = "-1";
+  form.elements.text.value = "talked";
+  form.requestSubmit();
+});</script></body>"""
+
+
+def test_a_form_of_a_real_browser_is_taken(server, results, monkeypatch):
+    """What it says of where a form comes from hangs on the page's own rules."""
+    require_chromium()
+    made = desk.page
+
+    def with_hands(*arguments) -> str:
+        html = made(*arguments)
+        html = re.sub(r"script-src [^;]*;", "script-src 'unsafe-inline';", html)
+        return html.replace("</body>", SUBMIT)
+
+    monkeypatch.setattr(desk, "page", with_hands)
+    query = urlsplit(server.address).query
+    html, _ = dump_dom(f"http://{server.names[0]}/students/ana.html?{query}")
+    (mark,) = read_marks(results)
+    assert (mark.kind, mark.points, mark.text) == ("points", -1.0, "talked") and "talked" in html
 
 
 def test_a_real_browser_shows_desk_and_page_in_chinese(server):

@@ -28,7 +28,8 @@ def document(title: str, *body: Child, forms: bool = False) -> str:
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
+        # A form says where it comes from only where the page lets it.
+        element("meta", name="referrer", content="same-origin" if forms else "no-referrer"),
         element("meta", name="robots", content="noindex"),
         element("title", title),
     ]
