@@ -173,6 +173,8 @@ def test_a_module_that_cannot_be_imported_costs_its_own_part_only(results):
 
 def test_a_recompute_is_told_once_and_gets_no_decodes(results):
     result = result_of(results, "bug-recompute")
+    held = {test.held_by.partition("[")[0] for test in result.tests if test.state == "waiting"}
+    assert {name.rpartition("::")[2] for name in held} == {"test_decode_uses_the_cache"}
     assert lost_parts(result) == {4, 5}  # part 5 passes, and its decodes hang on part 4's cache
     assert not any(test.with_trusted_parts for test in result.tests)
     decodes = [t for t in result.tests if t.function == "test_decode_of_a_grouped_model"]

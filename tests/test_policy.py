@@ -616,3 +616,25 @@ def test_grader_scores_with_a_bad_policy_ends_in_a_sentence(results, tmp_path):
     shown = CliRunner().invoke(main.app, arguments)
     assert shown.exit_code == main.EXIT_USAGE
     assert "there is no due date" in shown.output and "Traceback" not in shown.output
+
+
+def test_a_decode_without_a_cache_gets_a_share_back_where_the_policy_says_so():
+    from report_support import make_record, make_test
+
+    by = "test_part4_kv_cache.py::test_decode_uses_the_cache[public]"
+    tests = [
+        make_test(4, "4.3", "uses_the_cache", "decode_uses_the_cache", "public", state="failed"),
+        make_test(4, "4.3", "decode", "decode", "public", state="waiting", held_by=by),
+        make_test(4, "4.4", "generate", "generate", "public"),
+        make_test(5, "5.1", "grouped", "grouped", "public", state="waiting", held_by=by),
+        make_test(5, "5.1", "other", "other", "public", state="waiting", held_by="x.py::test_y"),
+    ]
+    record = make_record("ana", tests)
+    assert score(record, Policy.load()).final == 1.0
+    generous = Policy.load().model_copy(update={"without_cache_percent": 50.0})
+    given = score(record, generous)
+    assert given.final == 2.0  # half of the two tests that it holds
+    assert given.notes == ("1 points given back for decodes without a cache",)
+    assert [(part.part, part.points) for part in given.parts] == [(4, 1.5), (5, 0.5)]
+    scaled = generous.model_copy(update={"total": 100.0})
+    assert score(record, scaled).final == 40.0

@@ -24,6 +24,9 @@ from grader.grades.lateness import Strict
 from grader.grades.policy_file import Minimum, Policy
 from grader.results.record import SETTLED, State, SubmissionResult, TestResult
 
+# How the tests end that a decode without a cache fails, and that hold what else it gets right.
+USES_THE_CACHE = "decode_uses_the_cache"
+
 
 class PartScore(Strict):
     """One part under the policy; `tests_*` are the tests' own points."""
@@ -159,7 +162,8 @@ def score(
     """
     student = student or record.student
     scale = _share_of_total(record, policy, written)
-    parts = _part_scores(record, policy, scale)
+    given_back = _given_back(record, policy)
+    parts = _part_scores(record, policy, scale, given_back)
     written = written and written.scaled(scale)
     fields: dict[str, Any] = {
         "student": student,
@@ -171,7 +175,7 @@ def score(
         "max_points": _sum(part.max_points for part in parts),
     }
     # The very sums of the record, not sums of rounded sums.
-    if not policy.points and policy.total is None:
+    if not policy.points and policy.total is None and not given_back:
         fields |= {"raw": min(record.total, record.max_total), "max_points": record.max_total}
     if written:
         fields["written"] = written
@@ -180,6 +184,9 @@ def score(
     if no_grade := _why_no_grade(record, parts):
         return Score(**fields, notes=(no_grade,))
     notes: list[str] = []
+    if given_back:
+        n = _sum(given_back.values())
+        notes.append(tr("{n:g} points given back for decodes without a cache", n=n))
     raw, most = fields["raw"], fields["max_points"]
     below, minimum_loss = _minimum(parts, raw, most, policy.minimum, notes)
     if record.state == "missing":  # which says all that a list of parts could
@@ -206,14 +213,25 @@ def rounded(value: float, decimals: int) -> float:
     return float(Decimal(repr(value)).quantize(step, ROUND_HALF_UP))
 
 
+def _given_back(record: SubmissionResult, policy: Policy) -> dict[int, float]:
+    """Points by part that right decodes without a cache keep by the policy, in the tests' own."""
+    given: dict[int, float] = {}
+    for test in record.tests:
+        if test.held_by.partition("[")[0].endswith(USES_THE_CACHE):
+            share = test.max_points * policy.without_cache_percent / 100
+            given[test.part] = given.get(test.part, 0.0) + share
+    return {part: round(points, 6) for part, points in given.items() if points}
+
+
 def _part_scores(
-    record: SubmissionResult, policy: Policy, together: float
+    record: SubmissionResult, policy: Policy, together: float, given_back: dict[int, float]
 ) -> tuple[PartScore, ...]:
     by_part = {part.part: part for part in record.parts}
     scores = []
     for number in sorted({*by_part, *(n for n, most in policy.points.items() if most)}):
         of_tests = by_part.get(number)
         earned = _sum((of_tests.public, of_tests.hidden)) if of_tests else 0.0
+        earned = _sum((earned, given_back.get(number, 0.0)))
         tests_max = _sum((of_tests.public_max, of_tests.hidden_max)) if of_tests else 0.0
         most = policy.points.get(number, tests_max) * together
         share = earned / tests_max if tests_max else 0.0

@@ -101,6 +101,7 @@ class _PolicyFile(Strict):
     decimals: Annotated[int, Field(ge=0, le=4)] = 2
     total: Points | None = None
     written: bool = True
+    without_cache_percent: Percent = 0.0
     points: Annotated[dict[int, Points], ByPart] = Field(default_factory=dict)
     visibility: Visibility = Visibility()
     late: Late = Late()

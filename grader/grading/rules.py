@@ -73,6 +73,7 @@ def with_needs(results: Sequence[TestResult], gradings: Gradings) -> list[TestRe
                 "state": "waiting",
                 "points": 0.0,
                 "message": until_right(lacking[result.id]),
+                "held_by": lacking[result.id].test,
                 "with_trusted_parts": False,
                 "trusted_parts": (),
             }

@@ -113,13 +113,12 @@ class TestResult(_Strict):
         file, function: of the test itself: `test_part3_rope.py`, `test_rope`.
         case_set: of its two runs on fixed cases, which; they share all other names.
         case: pytest's name of its other parameters, as `float32`.
-        title: in English.
-        variant: these parameters as they stand behind the title.
+        title, variant: in English; the parameters as they stand behind the title.
         where: of `message`, the line that says where the answer is first wrong.
         import_failure: why the student's own file could not be imported, where that failed it.
-        with_trusted_parts: the points were earned with trusted versions of other parts, after the
-            test had failed with the student's own.
+        with_trusted_parts: earned with trusted versions of other parts, after a failure of its own.
         trusted_parts: the parts that had to be exchanged for that.
+        held_by: the id of the test until which is right this one pays nothing, though it passed.
         own_message: what that first, failed run said.
         error_by_step: largest error of each decode step, where a public decode test failed.
         difference: which entries of an array are wrong, where a public test failed.
@@ -152,6 +151,7 @@ class TestResult(_Strict):
     with_trusted_parts: bool = False
     trusted_parts: tuple[int, ...] = ()
     own_message: Message = ""
+    held_by: Name = ""
     charge: Charge | None = None
     seconds: float = 0.0
 
