@@ -25,6 +25,7 @@ from grader.reports.class_table import (
     counts_sentence,
     misnamed_sentence,
     print_class,
+    with_names,
     with_progress,
 )
 from grader.results.changes import mixed_class
@@ -146,7 +147,7 @@ def grade_class(
 def _tell_end(
     summaries: Sequence[Summary], handed_in: HandedIn, out: Path, console: Console
 ) -> None:
-    print_class(summaries, console)
+    print_class(with_names(summaries, out), console)
     say(console, counts_sentence(summaries))
     for folder in handed_in.ids_from:
         say(console, tr("Ids are paths below {folder}, which an earlier run named.", folder=folder))

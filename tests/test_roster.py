@@ -498,6 +498,9 @@ def test_a_semester(course):
     assert "P10 Given10 Family10: has handed in nothing" in said
     run("run", "--only", "P11", "--accept-names", "--regrade")
 
+    assert "Given11 Family11 (P11)" in run("run", "--only", "P11", "--accept-names", "--regrade")
+    assert "Given2 Family2" in run("show", "A_P02")
+
     # Two hand in again, one alone by her file; the others' results stay.
     write(Path("class"), {"family5given5_105_905_attention.py": "PASSES = 6\n"})
     pack(Path("class/Given6 Family6_106_assignsubmission_file_/hw.zip"), work(3))

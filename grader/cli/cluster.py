@@ -21,12 +21,12 @@ def merge_command(
 ) -> None:
     """Put the results of several folders into one; conflicts are told and left to you."""
     from grader.cluster.merge import merge
-    from grader.reports.class_table import counts_sentence, print_class
+    from grader.reports.class_table import counts_sentence, print_class, with_names
 
     merged = merge(folders, into)
     console = console_for_people()
     if not quiet:
-        print_class(merged.summaries, console)
+        print_class(with_names(merged.summaries, into), console)
         say(console, counts_sentence(merged.summaries))
         say(
             console,

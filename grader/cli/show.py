@@ -33,12 +33,14 @@ def show(
     lang: LangOption = None,
 ) -> None:
     """Show one student's result: notes, points, failures with their messages."""
+    from grader.grades.roster import labels
     from grader.reports.class_table import print_result
     from grader.results.marks import FILE
 
     speak(lang)
     result, console = _find(student, out), Console()
-    print_result(result, console, every_test)
+    label = labels(out, [result.student]).get(result.student, result.student)
+    print_result(result.model_copy(update={"student": label}), console, every_test)
     if policy or submitted or (out / FILE).exists():
         say(console, _grade(result.student, out, policy, submitted), style="bold")
 

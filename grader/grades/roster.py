@@ -218,6 +218,19 @@ class Matched:
         return not self.of and len(self.unknown) + len(self.ambiguous) > 0
 
 
+def labels(results: Path, submissions: Iterable[str]) -> dict[str, str]:
+    """`Ana Alba (albaana_12)` for each submission whose person the roster beside the results knows.
+
+    Only to be looked at: a roster that cannot be read is told where grades are made of it.
+    """
+    try:
+        roster = find_roster(results)
+    except GraderError:
+        roster = None
+    found = match(roster, submissions).of if roster else {}
+    return {name: f"{person.name} ({name})" for name, person in found.items() if person.name}
+
+
 def register(roster: Roster | None, submissions: Sequence[str], problems: list[str]) -> Matched:
     """What the roster says of a class; what a person must decide is told in `problems`.
 

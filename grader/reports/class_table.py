@@ -3,6 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -24,6 +26,7 @@ from assignment.harness.words import plain
 from grader.base.notes import in_words
 from grader.base.terminal import WIDE, say
 from grader.base.words import spoken, spoken_title, tr, tr_n
+from grader.grades.roster import labels
 from grader.results.record import DiagnosisRecord, PartPoints, SubmissionResult, TestResult
 from grader.results.summary import Summary
 
@@ -78,6 +81,12 @@ def _with_lines(summaries: Iterable[Summary], count: int, console: Console) -> I
             words = tr("{n} of {all} done, about {s:.0f} s left", n=done, all=count, s=left)
             say(console, words)
         yield summary
+
+
+def with_names(summaries: Sequence[Summary], results: Path) -> list[Summary]:
+    """The same with people's names, as far as a roster beside the results knows them."""
+    known = labels(results, [summary.student for summary in summaries])
+    return [replace(one, student=known.get(one.student, one.student)) for one in summaries]
 
 
 def print_class(summaries: Sequence[Summary], console: Console) -> None:
