@@ -259,6 +259,15 @@ def test_a_platforms_download_of_a_class_is_nobodys_work(names, course, tmp_path
         prepare(found, tmp_path / "out", course)
 
 
+def test_an_empty_file_is_said_to_be_empty(course, tmp_path):
+    write_tree(tmp_path / "ada", {"attention.py": WORK, "rope.py": b" \n"})
+    [found] = find_submissions([tmp_path / "ada"], course)
+    notes = prepare(found, tmp_path / "out", course).notes
+    assert [in_words(one) for one in notes if one.kind == "empty_file"] == [
+        "rope.py is empty: what was to be in it was not saved, or not handed in"
+    ]
+
+
 def test_an_archive_that_is_not_read_is_named(course, tmp_path):
     write_tree(tmp_path / "class", {"ada/attention.py": WORK, "bob/hw.rar": b"Rar!"})
     [_, bob] = find_submissions([tmp_path / "class"], course)

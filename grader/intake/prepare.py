@@ -254,6 +254,11 @@ def _modules_of(
             taken[path.as_posix()] = content
         elif not all(part.isidentifier() for part in (*path.parts[:-1], path.stem)):
             unusable.append(path.as_posix())
+    notes += [
+        note("empty_file", file=name)
+        for name in sorted(course.module_files & taken.keys())
+        if not taken[name].strip()
+    ]
     if unusable:
         notes.append(note("no_importable_name", files=first_few(unusable)))
     if any(name.endswith(".ipynb") for name in files):
