@@ -50,6 +50,7 @@ assignment: $(VENV)/grader.installed
 	$(BIN)/python -m grader.authoring.golden
 	$(BIN)/python -m grader.authoring.exercises
 	$(BIN)/python -m grader.authoring.figures
+	$(BIN)/python -m reference_model.lecture.figures
 	$(BIN)/python -m grader.grading.signatures
 	$(BIN)/python -m grader.grading.reach
 

@@ -37,7 +37,7 @@ def reference() -> SimpleNamespace:
             package = importlib.import_module(PACKAGE)
             parts = {
                 name.rpartition(".")[2]: importlib.import_module(f"{PACKAGE}.{name}")
-                for name in ("laboratory.positions", "word2vec.analogies", "word2vec.skipgram")
+                for name in ("laboratory.positions", "word2vec.analogies", "word2vec.learning")
             }
     finally:
         _taken_out()
@@ -77,10 +77,10 @@ def test_the_other_functions_keep_to_their_shapes(reference):
     ):
         reference.softmax(filtered)
     reference.positions.relative_scores()
-    reference.skipgram.noise_distribution(np.array([4, 2, 1]))
+    reference.learning.noise_distribution(np.array([4, 2, 1]))
     pair = numbers(6), numbers(6), numbers(3, 6)
-    assert reference.skipgram.loss(*pair) > 0
-    assert [part.shape for part in reference.skipgram.gradients(*pair)] == [(6,), (6,), (3, 6)]
+    assert reference.learning.loss(*pair) > 0
+    assert [part.shape for part in reference.learning.gradients(*pair)] == [(6,), (6,), (3, 6)]
     assert reference.analogies.nearest(numbers(8, 6), numbers(6), 3).shape == (3,)
 
 
@@ -96,7 +96,7 @@ WRONG = {
     "one row of tokens": lambda r: r.llama_logits(
         LLAMA, r.init_llama(r.as_config(LLAMA), seed=0), TOKENS[0]
     ),
-    "negatives of another width": lambda r: r.skipgram.loss(numbers(6), numbers(6), numbers(3, 5)),
+    "negatives of another width": lambda r: r.learning.loss(numbers(6), numbers(6), numbers(3, 5)),
 }
 
 

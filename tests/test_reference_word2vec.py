@@ -22,12 +22,12 @@ from reference_model.word2vec import (
     analogy,
     cost,
     gradients,
+    learning,
     loss,
     make_corpus,
     nearest,
     noise_distribution,
     parallelism,
-    skipgram,
     train,
     training_cost,
 )
@@ -63,8 +63,63 @@ def test_a_step_is_the_sum_of_its_pairs(seed):
         expected[0][center] -= 0.1 * by_center
         for word, change in zip(words, [by_context, *by_noise], strict=True):
             expected[1][word] -= 0.1 * change
-    skipgram._step(inputs, outputs, centers, targets, 0.1)
+    learning._step(inputs, outputs, centers, targets, 0.1)
     np.testing.assert_allclose([inputs, outputs], expected, rtol=0, atol=1e-12)
+
+
+def slopes(loss_of, tables) -> list[np.ndarray]:
+    """The loss' derivative by each number of each table, measured."""
+    found = []
+    for table in tables:
+        slope = np.zeros_like(table)
+        for place in np.ndindex(table.shape):
+            ends = []
+            for step in (1e-6, -1e-6):
+                table[place] += step
+                ends.append(loss_of(*tables))
+                table[place] -= step
+            slope[place] = (ends[0] - ends[1]) / 2e-6
+        found.append(slope)
+    return found
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_step_of_cbow_goes_down_its_loss(seed):
+    rng = np.random.default_rng(seed)
+    tables = list(rng.standard_normal((2, 6, 3)))
+    around = np.array([[0, 1, -1, 2], [1, 1, 4, -1]])
+    targets = rng.integers(6, size=(2, 3))
+
+    def loss_of(inputs, outputs):
+        return sum(
+            loss(inputs[words[words >= 0]].mean(axis=0), outputs[t[0]], outputs[t[1:]])
+            for words, t in zip(around, targets, strict=True)
+        )
+
+    expected = [t - 0.1 * slope for t, slope in zip(tables, slopes(loss_of, tables), strict=True)]
+    learning._step_cbow(*tables, around, targets, 0.1)
+    np.testing.assert_allclose(tables, expected, rtol=0, atol=1e-7)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_step_of_the_full_softmax_goes_down_its_loss(seed):
+    rng = np.random.default_rng(seed)
+    tables = list(rng.standard_normal((2, 6, 3)))
+    centers, contexts = rng.integers(6, size=(2, 4))
+
+    def loss_of(inputs, outputs):
+        scores = inputs[centers] @ outputs.T
+        return (np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(4), contexts]).sum()
+
+    expected = [t - 0.1 * slope for t, slope in zip(tables, slopes(loss_of, tables), strict=True)]
+    learning._step_softmax(*tables, centers, contexts, 0.1)
+    np.testing.assert_allclose(tables, expected, rtol=0, atol=1e-7)
+
+
+def test_the_words_around_a_word():
+    words, around = learning._with_context(np.array([[1, 2, 3], [4, 5, 6]]), window=2)
+    assert words.tolist() == [1, 2, 3, 4, 5, 6]
+    assert around[:2].tolist() == [[-1, -1, 2, 3], [-1, 1, 3, -1]]
 
 
 def test_a_loss_of_huge_scores_is_finite():

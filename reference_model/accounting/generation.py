@@ -9,15 +9,23 @@ from .work import total
 
 
 def generation_flops(
-    config: ModelConfig, prompt: int, new_tokens: int, cached: bool, batch: int = 1
+    config: ModelConfig,
+    prompt: int,
+    new_tokens: int,
+    cached: bool,
+    batch: int = 1,
+    last_only: bool = False,
 ) -> int:
-    """Useful FLOPs of generating `new_tokens`, lm_head for every token that goes through.
+    """Useful FLOPs of generating `new_tokens`.
+
+    lm_head counts for every token that goes through; with `last_only` for the last of each pass.
 
     With a cache: the prefill gives the first token, then one decode step each. Without: a forward
     pass over all of prompt and text so far for each (L2 exercise 6).
     """
     passes = generation_passes(prompt, new_tokens, cached)
-    return sum(_flops(config, batch, new, past) for new, past in passes)
+    works = (analytic_ops(config, batch, new, past, last_only) for new, past in passes)
+    return sum(total(ops.values()).useful_flops for ops in works)
 
 
 def generation_passes(prompt: int, new_tokens: int, cached: bool) -> list[tuple[int, int]]:
@@ -25,7 +33,3 @@ def generation_passes(prompt: int, new_tokens: int, cached: bool) -> list[tuple[
     if cached:
         return [(prompt, 0)] + [(1, prompt + done) for done in range(new_tokens - 1)]
     return [(prompt + done, 0) for done in range(new_tokens)]
-
-
-def _flops(config: ModelConfig, batch: int, new: int, past: int) -> int:
-    return total(analytic_ops(config, batch, new, past).values()).useful_flops

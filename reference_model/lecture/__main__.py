@@ -13,6 +13,7 @@ try:
 except ImportError:
     sys.exit('The lecture needs rich, typer and matplotlib: pip install -e ".[lecture]"')
 
+from . import on_one_thread
 from .table import Table, all_tables
 
 
@@ -51,8 +52,17 @@ def _print(console: Console, made: Table) -> None:
     for row in made.rows:
         shown.add_row(*row)
     console.print(shown)
-    console.print(f"{made.note}\n" if made.note else "")
+    if made.note:
+        console.print(made.note, highlight=False)
+    if made.figures:
+        beside = RichTable("", "document", "here", "difference", "why", box=None, style="dim")
+        for figure in made.figures:
+            why = figure.why if figure.differs else ""
+            beside.add_row(figure.what, figure.document, figure.shown, figure.difference, why)
+        console.print(beside)
+    console.print()
 
 
 if __name__ == "__main__":
+    on_one_thread("reference_model.lecture")
     typer.run(main)

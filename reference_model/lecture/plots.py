@@ -17,7 +17,7 @@ from reference_model.accounting import (
     decode_intensity_cap,
     total,
 )
-from reference_model.laboratory import decoding, pooling, positions, saturation
+from reference_model.laboratory import decoding, one_head, pooling, positions
 from reference_model.word2vec import RELATIONS
 
 from .of_words import learned
@@ -51,8 +51,8 @@ def write_plots(folder: Path) -> list[Path]:
 
 
 def _decode_errors(axes: Any) -> None:
-    for run in decoding.decode_table():
-        axes.semilogy(np.maximum(run.errors, 1e-17), marker=".", label=run.name)
+    for run, style in zip(decoding.decode_table(), (".-", "o--", ".-"), strict=True):
+        axes.semilogy(np.maximum(run.errors, 1e-17), style, fillstyle="none", label=run.name)
     axes.axhline(1e-9, color="grey", linestyle="--", linewidth=1)
     axes.text(0, 1.6e-9, "the tests' tolerance", color="grey", fontsize=9)
     axes.set(
@@ -74,10 +74,12 @@ def _roofline(axes: Any) -> None:
     }
     colours = dict(zip(GROUPS, ("tab:blue", "tab:orange", "tab:green", "tab:red"), strict=False))
     for label, (ops, marker) in points.items():
-        for group, colour in colours.items():
+        # Where intensities are the same, rings lie in rings.
+        for (group, colour), size in zip(colours.items(), (16, 12, 8, 4), strict=True):
             work = total(ops[name] for name in GROUPS[group])
             height = min(H100.flops, work.intensity * H100.bandwidth) / 1e12
-            axes.plot(work.intensity, height, marker, color=colour, alpha=0.8)
+            ring = {"markersize": size, "markeredgewidth": 1.8, "fillstyle": "none"}
+            axes.plot(work.intensity, height, marker, color=colour, **ring)
         axes.plot([], [], marker, color="grey", label=label)
     for group, colour in colours.items():
         axes.plot([], [], color=colour, linewidth=4, label=group)
@@ -107,7 +109,7 @@ def _batches(axes: Any) -> None:
 
 
 def _saturation(axes: Any) -> None:
-    rows = saturation.saturation_table()
+    rows = one_head.saturation_table()
     for scaled, label in ((False, "unscaled"), (True, "divided by sqrt(d)")):
         dims = [row.dim for row in rows if row.scaled == scaled]
         axes.semilogx(

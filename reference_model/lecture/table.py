@@ -1,21 +1,90 @@
-"""A table before it is printed, and the list of all tables."""
+"""A table before it is printed, what its document says of it, and the list of all tables."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+_NUMBER = re.compile(r"-?[\d,]*\d(?:\.(\d+))?")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that a course document prints, beside what is computed here.
+
+    Attributes:
+        what: what it is a number of.
+        document: as printed, one number and its unit: "34.1 ms".
+        here: the same in that unit, not rounded; None where only a clock can tell.
+        why: why it differs; needed wherever `differs`.
+        drawn: it hangs on drawn vectors or on training, so its last digit may be another elsewhere.
+    """
+
+    what: str
+    document: str
+    here: float | None
+    why: str = ""
+    drawn: bool = False
+
+    @property
+    def digits(self) -> int:
+        """How many digits the document has behind the point."""
+        return len(self._number[1] or "")
+
+    @property
+    def printed(self) -> float:
+        """The document's number."""
+        return float(self._number[0].replace(",", ""))
+
+    @property
+    def differs(self) -> bool:
+        """Whether ours, rounded as the document rounds, is another number."""
+        return (
+            self.here is None or f"{self.here:.{self.digits}f}" != f"{self.printed:.{self.digits}f}"
+        )
+
+    @property
+    def shown(self) -> str:
+        """Ours as the document would print it; with a digit more where it differs."""
+        if self.here is None:
+            return "the machine's"
+        whole = float(self.here).is_integer()
+        digits = self.digits + (self.differs and not whole)
+        return _NUMBER.sub(f"{self.here:,.{digits}f}", self.document, count=1)
+
+    @property
+    def difference(self) -> str:
+        """Of ours from the document's."""
+        if self.here is None:
+            return "measured"
+        apart = self.here / self.printed - 1
+        return f"{apart:+.{1 if abs(apart) >= 0.001 else 2}%}" if self.differs else "none"
+
+    @property
+    def _number(self) -> re.Match[str]:
+        found = _NUMBER.search(self.document)
+        if found is None:
+            raise ValueError(f"{self.what}: no number in {self.document!r}")
+        return found
+
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts under column names; `note` says what to see in them."""
+    """Rows of texts under column names.
+
+    Attributes:
+        note: what to see in the rows.
+        figures: what the documents print of it.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
     note: str = ""
+    figures: tuple[Figure, ...] = ()
 
 
 TABLES: dict[str, Callable[[], Table]] = {}

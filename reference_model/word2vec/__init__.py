@@ -1,9 +1,9 @@
-"""Skip-gram with negative sampling, on a corpus whose relations are known (L2 §1)."""
+"""Skip-gram and CBOW, on a corpus whose relations are known (L2 §1)."""
 
 from .analogies import accuracy, analogy, nearest, parallelism
 from .corpus import RELATIONS, Corpus, Relation, make_corpus
 from .cost import COSTS, training_cost
-from .skipgram import gradients, loss, noise_distribution, train
+from .learning import gradients, loss, noise_distribution, train, train_cbow, train_full_softmax
 
 __all__ = [
     "COSTS",
@@ -19,5 +19,7 @@ __all__ = [
     "noise_distribution",
     "parallelism",
     "train",
+    "train_cbow",
+    "train_full_softmax",
     "training_cost",
 ]
