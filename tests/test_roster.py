@@ -217,6 +217,7 @@ def test_a_wrong_roster_is_told_with_its_lines(tmp_path, text, words):
         ("x.csv", "time,place\n1,2\n", "is no roster: its first line names time, place"),
         ("x.csv", "", "is no roster"),
         ("x.yml", "a: b\n", "names no submission with submitters"),
+        ("x.csv", "SID,Name,Email\n,Jane Doe,\n2,Bob,b@x\n", "Jane Doe has no id"),
         ("x.csv", GRADESCOPE + "Eve,E,1001,eve@uni.edu,Student,A\n", "both have the id '1001'"),
     ],
 )

@@ -3,7 +3,7 @@
 import http.client
 import re
 import threading
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from report_support import dump_dom, make_record, make_test, require_chromium
@@ -154,6 +154,8 @@ def test_a_decision_is_kept_as_that_of_the_command_line(browser, results):
     [
         ({"kind": "points", "points": "3"}, "Say why"),
         ({"kind": "points", "points": "x", "text": "y"}, "&#x27;x&#x27; is no number"),
+        ({"kind": "points", "points": "nan", "text": "y"}, "&#x27;nan&#x27; is no number"),
+        ({"kind": "points", "points": "1", "part": "nan", "text": "y"}, "no part nan"),
         ({"kind": "points", "points": "1", "part": "99", "text": "y"}, "no part 99"),
         ({"kind": "fire", "text": "y"}, "no decision"),
         ({"kind": "answer", "question": "rope-is-relative", "points": "9"}, "has 0 to 4 points"),
@@ -164,6 +166,21 @@ def test_a_decision_is_kept_as_that_of_the_command_line(browser, results):
 def test_what_cannot_be_decided_is_a_sentence_and_changes_nothing(browser, results, form, sentence):
     status, _, text = browser.ask("/students/ana.html", form)
     assert status == 400 and sentence in text and len(read_marks(results)) == 0
+
+
+def test_somebody_with_a_chinese_id_is_judged_too(browser, results):
+    write_record(results, make_record("王芳_12", TESTS))
+    page = quote("/students/王芳_12.html")
+    status, headers, _ = browser.ask(page, {"kind": "comment", "text": "good"})
+    assert (status, headers["Location"]) == (303, page)
+    status, _, text = browser.ask(page)
+    assert status == 200 and f'src="{quote("/pages/王芳_12.html")}"' in text
+
+
+def test_a_changed_roster_is_seen(browser, results):
+    assert "Ana Alba" not in browser.ask("/")[2]
+    (results / "roster.csv").write_text("id,name\nana,Ana Alba\n")
+    assert "Ana Alba" in browser.ask("/")[2]
 
 
 def test_a_form_of_another_site_changes_nothing(browser, results):

@@ -158,6 +158,11 @@ def checked(roster: Roster, path: Path, lines: Sequence[int] = ()) -> Roster:
     """
     if not roster.students:
         raise GraderError(f"{path} has no row below its first line: nobody is on the roster.")
+    for number, student in enumerate(roster):
+        if not student.id:
+            where = f", line {lines[number]}" if lines else ""
+            who = student.name or student.email or "somebody"
+            raise GraderError(f"{path}{where}: {who} has no id. Give one, or leave the row out.")
     first: dict[str, int] = {}
     for number, student in enumerate(roster):
         named = [("id", student.id), ("address", student.email)]

@@ -5,6 +5,7 @@ What a form does, `grader adjust` and `grader mark` do as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ from grader.serve.live import LiveReport
 
 KINDS: tuple[Kind, ...] = ("points", "override", "comment", "appeal", "answer", "withdrawn")
 MAX_ATTEMPTS = 6
+MOST = 1e6  # points that a mark may have, see grader.results.marks
 
 
 def take(report: LiveReport, score: Score, form: Mapping[str, str]) -> None:
@@ -43,9 +45,9 @@ def take(report: LiveReport, score: Score, form: Mapping[str, str]) -> None:
     if kind in ("points", "override", "answer"):
         fields["points"] = _number(form.get("points", ""))
     if kind == "points" and form.get("part"):
-        fields["part"] = int(_number(form["part"]))
-        if fields["part"] not in PART_BY_NUMBER:
-            raise GraderError(f"There is no part {fields['part']}.")
+        fields["part"] = next((n for n in PART_BY_NUMBER if form["part"] == str(n)), None)
+        if fields["part"] is None:
+            raise GraderError(f"There is no part {form['part'][:40]}.")
     if kind == "answer":
         fields["question"] = _question(form.get("question", ""), fields["points"])
     if kind == "withdrawn":
@@ -64,9 +66,12 @@ def take(report: LiveReport, score: Score, form: Mapping[str, str]) -> None:
 
 def _number(text: str) -> float:
     try:
-        return float(text.replace(",", "."))
+        number = float(text.replace(",", "."))
     except ValueError:
-        raise GraderError(f"{text[:40]!r} is no number.") from None
+        number = math.nan
+    if not abs(number) <= MOST:
+        raise GraderError(f"{text[:40]!r} is no number of points.")
+    return number
 
 
 def _question(name: str, given: float) -> str:

@@ -1,5 +1,6 @@
 """A report that follows its results: the pages in a folder of their own, made anew on a change."""
 
+import contextlib
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +43,7 @@ class LiveReport:
     def refresh(self) -> None:
         """Make the pages anew if something has changed; who comes meanwhile waits."""
         with self._one_at_a_time:
-            now = _stamp(self.results)
+            now = _stamp(self.results, self.submissions)
             if now == self._seen:
                 return
             try:
@@ -72,8 +73,12 @@ def _by_page(scores: ClassScores) -> dict[str, Score]:
     return {names[score.student]: score for score in scores}
 
 
-def _stamp(results: Path) -> Stamp:
-    """Which records and marks there are, and of when."""
-    found = [*results.glob("*.json"), *results.glob("*.jsonl")] if results.is_dir() else []
-    states = [(path.name, path.lstat()) for path in found if not path.name.startswith(".")]
+def _stamp(results: Path, submissions: Path | None) -> Stamp:
+    """Which records, marks and lists there are, and of when."""
+    kinds = ("*.json", "*.jsonl", "*.csv")
+    found = [path for kind in kinds for path in results.glob(kind)] if results.is_dir() else []
+    states = []
+    for path in [*found, *([submissions] if submissions else [])]:
+        with contextlib.suppress(OSError):  # gone since it was listed
+            states.append((path.name, path.lstat()))
     return frozenset((name, state.st_mtime_ns, state.st_ino) for name, state in states)

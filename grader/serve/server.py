@@ -9,7 +9,7 @@ import hmac
 import secrets
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from assignment.harness.page.document import document, heading
 from assignment.harness.page.markup import element
@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         if given and self._is_token(given):
             cookie = f"{COOKIE}={self.server.token}; HttpOnly; SameSite=Strict; Path=/"
             # Not to `//elsewhere`, which is another host.
-            place = f"/{url.path.lstrip('/')}"
+            place = quote(f"/{unquote(url.path, errors='replace').lstrip('/')}")
             self._send(303, b"", {"Location": place, "Set-Cookie": cookie})
         elif not self._has_cookie():
             self._refuse()
@@ -94,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         except GraderError as problem:
             self._say(400, str(problem))
         else:
-            self._send(303, b"", {"Location": page})
+            self._send(303, b"", {"Location": quote(page)})
 
     def _show(self, path: str) -> None:
         report = self.server.report
@@ -102,7 +102,7 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/":
             self._show_class()
         elif path.startswith(STUDENTS) and (score := report.score_of(path.removeprefix(STUDENTS))):
-            page = desk.page(report, score, f"{PAGES}{path.removeprefix(STUDENTS)}")
+            page = desk.page(report, score, quote(f"{PAGES}{path.removeprefix(STUDENTS)}"))
             self._send(200, page.encode("utf-8", "replace"))
         elif path.startswith(PAGES) and report.score_of(path.removeprefix(PAGES)):
             self._send(200, report.student_page(path.removeprefix(PAGES)))
