@@ -350,6 +350,8 @@ def test_no_answer_stands_in_the_open():
     )
     texts = [ANSWERS_FILE.read_text(encoding="utf-8"), TESTS]
     texts.append((ASSIGNMENT / "exercises.py").read_text(encoding="utf-8"))
+    for name in ("COMPANION.md", "COMPANION.zh.md"):
+        texts.append((ASSIGNMENT / name).read_text(encoding="utf-8"))
     for name in ("README.md", "README.zh.md"):
         texts.append(chapter.search((ASSIGNMENT / name).read_text(encoding="utf-8"))[0])
     for question in all_questions():
@@ -367,9 +369,9 @@ def test_equal_answers_have_other_digests():
     assert len(set(digests)) == len(digests)
 
 
-@pytest.mark.parametrize(("handout", "text"), [("README.md", "en"), ("README.zh.md", "zh")])
-def test_questions_in_words_stand_in_the_handout(handout, text):
-    content = " ".join((ASSIGNMENT / handout).read_text(encoding="utf-8").split())
+@pytest.mark.parametrize(("page", "text"), [("COMPANION.md", "en"), ("COMPANION.zh.md", "zh")])
+def test_questions_in_words_stand_in_the_companion(page, text):
+    content = " ".join((ASSIGNMENT / page).read_text(encoding="utf-8").split())
     for number, question in enumerate(questions_in_words(), start=1):
         line = f"{number}. **({question.points}; {question.source})** {getattr(question, text)}"
         assert " ".join(line.split()) in content
@@ -388,6 +390,8 @@ def test_each_of_the_seventeen_exercises_is_asked_and_the_table_says_where():
         asked = [str(n) for n, source in enumerate(in_words, start=1) if source == name]
         assert re.findall(r"\d+", words_) == asked
         assert functions or asked
+    told = re.findall(r"11\.\d+", "".join(re.findall(r"^\| (?:L2|D3).*", chapter, re.M)))
+    assert told == [PART.section_of(function) for function in PART.functions]
 
 
 def test_points_of_a_rubric_are_those_of_its_question():

@@ -1,6 +1,7 @@
 """The handout keeps its promises: sections, commands, links, numbers, and no solution in it.
 
-There are two, English and Chinese, with the same content; each is held to all of this.
+There are two, English and Chinese, with the same content; each is held to all of this. So is the
+companion beside it, as far as it has such things.
 """
 
 from __future__ import annotations
@@ -33,21 +34,19 @@ _FORMULA = re.compile(r"\$[^$\n]+\$")
 _IMAGE = re.compile(r"^!\[([^\]]+)\]\(([^)\s]+)\)$", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
-SECTIONS = [(part.section_of(name), name) for part in PARTS for name in part.functions]
+# What an exercise asks is in its docstring alone; tests/test_exercises.py holds the table of them.
+IN_SECTIONS = [part for part in PARTS if part.module != "exercises"]
+SECTIONS = [(part.section_of(name), name) for part in IN_SECTIONS for name in part.functions]
+WORDS = 10_000  # of the English handout, as `wc -w` counts
+SIGNS = 40_000  # of the Chinese one
 
 
 @dataclass(frozen=True)
-class Handout:
-    """One of the two, and the words that it has for what every part must have."""
+class Page:
+    """A text for students in one language."""
 
     language: str
     path: Path
-    part_heading: str
-    titles: tuple[str, ...]
-    test_it: str
-    what_a_part_has: tuple[str, ...]
-    rules: str
-    notation: str
 
     @cached_property
     def text(self) -> str:
@@ -70,6 +69,18 @@ class Handout:
     def headings(self) -> list[str]:
         return [line for line in self.prose.splitlines() if line.startswith("#")]
 
+
+@dataclass(frozen=True)
+class Handout(Page):
+    """The handout, and the words that it has for what every part must have."""
+
+    part_heading: str
+    titles: tuple[str, ...]
+    test_it: str
+    what_a_part_has: tuple[str, ...]
+    rules: str
+    notation: str
+
     def mistakes(self, part: Part) -> str:
         words = {"en": "**Common mistakes in Part {}", "zh": "**第 {} 部分的常见错误"}
         return words[self.language].format(part.number)
@@ -87,7 +98,7 @@ ENGLISH = Handout(
     part_heading="## Part {}: {}",
     titles=tuple(part.title for part in PARTS),
     test_it="**Test it:**",
-    what_a_part_has=("**The idea.**", "**By hand**", "**The task.**", "**Reading.**"),
+    what_a_part_has=("**The idea.**", "**By hand**", "**The task.**"),
     rules="## Rules",
     notation="## Notation",
 )
@@ -97,11 +108,16 @@ IN_CHINESE = Handout(
     part_heading="## 第 {} 部分：{}",
     titles=tuple(DICTIONARY.chinese[part.title] for part in PARTS),
     test_it="**测试：**",
-    what_a_part_has=("**想法。**", "**手算**", "**任务。**", "**阅读。**"),
+    what_a_part_has=("**想法。**", "**手算**", "**任务。**"),
     rules="## 规则",
     notation="## 记号",
 )
 HANDOUTS = (ENGLISH, IN_CHINESE)
+COMPANIONS = (
+    Page("en", ASSIGNMENT / "COMPANION.md"),
+    Page("zh", ASSIGNMENT / "COMPANION.zh.md"),
+)
+PAIRS = (HANDOUTS, COMPANIONS)
 
 # Hints run no test; tests/test_known_bugs.py tries them.
 COMMANDS = sorted({c.strip() for c in _COMMAND.findall(ENGLISH.text) if "--hint" not in c})
@@ -112,9 +128,24 @@ def handout(request) -> Handout:
     return request.param
 
 
-def test_both_have_the_same_headings_in_the_same_order():
+@pytest.fixture(params=[page for pair in PAIRS for page in pair], ids=lambda page: page.path.name)
+def page(request) -> Page:
+    return request.param
+
+
+@pytest.fixture(params=PAIRS, ids=("handout", "companion"))
+def pair(request) -> tuple[Page, Page]:
+    return request.param
+
+
+def test_the_handout_is_short():
+    assert len(ENGLISH.text.split()) <= WORDS
+    assert len(IN_CHINESE.text) <= SIGNS
+
+
+def test_both_have_the_same_headings_in_the_same_order(pair):
     """Levels, and word for word what is no prose: the functions."""
-    levels = [[len(line.split()[0]) for line in handout.headings] for handout in HANDOUTS]
+    levels = [[len(line.split()[0]) for line in page.headings] for page in pair]
     assert levels[0] == levels[1]
     functions = [[h for h in handout.headings if h.startswith("### ")] for handout in HANDOUTS]
     assert functions[0] == functions[1]
@@ -146,11 +177,11 @@ def test_both_have_the_same_commands():
     assert commands[0] == commands[1]
 
 
-def chapters(handout: Handout) -> list[str]:
-    return re.split(r"^##+ ", handout.prose, flags=re.MULTILINE)
+def chapters(page: Page) -> list[str]:
+    return re.split(r"^##+ ", page.prose, flags=re.MULTILINE)
 
 
-def test_both_say_as_much_under_every_heading():
+def test_both_say_as_much_under_every_heading(pair):
     """Formulas, tables, list items, figures and links in each chapter: none is left out."""
     patterns = {
         "formula": _FORMULA,
@@ -159,20 +190,32 @@ def test_both_say_as_much_under_every_heading():
         "figure": _IMAGE,
         "web page": re.compile(r"https://\S+?(?=\))"),
     }
-    for one, other in zip(chapters(ENGLISH), chapters(IN_CHINESE), strict=True):
+    for one, other in zip(*map(chapters, pair), strict=True):
         for what, pattern in patterns.items():
             found = [len(pattern.findall(text)) for text in (one, other)]
             assert found[0] == found[1], f"{what} under {one.splitlines()[0]}"
 
 
-def test_the_other_language_is_linked(handout):
-    other = next(h for h in HANDOUTS if h is not handout)
-    assert f"]({other.path.name})" in "\n".join(handout.lines[:5])
+def test_the_other_language_is_linked(pair):
+    for page, other in (pair, pair[::-1]):
+        assert f"]({other.path.name})" in "\n".join(page.lines[:5])
 
 
-def test_the_chinese_is_chinese():
+def test_the_handout_and_its_companion_link_each_other():
+    for handout, companion in zip(HANDOUTS, COMPANIONS, strict=True):
+        assert f"]({companion.path.name})" in "\n".join(handout.lines[:15])
+        assert f"]({handout.path.name})" in "\n".join(companion.lines[:5])
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"part{part.number}")
+def test_the_companion_says_what_to_read_for_a_part(part):
+    for companion in COMPANIONS:
+        assert re.search(rf"^\| {part.number} \|.*\bL2 §", companion.text, re.MULTILINE)
+
+
+def test_the_chinese_is_chinese(pair):
     """No paragraph was left as it was."""
-    paragraphs = [p for p in IN_CHINESE.prose.split("\n\n") if len(p) > 60]
+    paragraphs = [p for p in pair[1].prose.split("\n\n") if len(p) > 60]
     assert [p for p in paragraphs if not re.search("[\u4e00-\u9fff]", p)] == []
 
 
@@ -183,7 +226,7 @@ def test_every_part_has_its_heading_and_test_command(handout, part):
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"part{part.number}")
-def test_every_part_has_idea_formula_example_task_and_reading(handout, part):
+def test_every_part_has_idea_formula_example_task_and_mistakes(handout, part):
     text = handout.part(part).replace(".**", "**").replace("。**", "**")
     wanted = [words.replace(".**", "**").replace("。**", "**") for words in handout.what_a_part_has]
     assert [words for words in wanted if words not in text] == []
@@ -292,18 +335,22 @@ def slug(heading: str) -> str:
     return kept.replace(" ", "-")
 
 
-def test_every_relative_link_resolves(handout):
-    anchors = {slug(line.lstrip("#").strip()) for line in handout.headings}
-    targets = [link for link in _LINK.findall(handout.prose) if not link.startswith("https://")]
+def test_every_relative_link_resolves(page):
+    targets = [link for link in _LINK.findall(page.prose) if not link.startswith("https://")]
     assert targets
     broken = []
     for target in targets:
         path, _, anchor = target.partition("#")
         # A student has the folder assignment/ only, so a link may not lead out of it.
-        inside = (ASSIGNMENT / path).resolve().is_relative_to(ASSIGNMENT.resolve())
-        if not (inside and (ASSIGNMENT / path).exists()) or (anchor and anchor not in anchors):
+        there = (ASSIGNMENT / (path or page.path.name)).resolve()
+        inside = there.is_relative_to(ASSIGNMENT.resolve()) and there.exists()
+        if not inside or (anchor and anchor not in anchors(there)):
             broken.append(target)
     assert broken == []
+
+
+def anchors(path: Path) -> set[str]:
+    return {slug(line.lstrip("#").strip()) for line in Page("", path).headings}
 
 
 def test_figures_are_the_projects_and_all_are_shown(handout):
@@ -378,7 +425,7 @@ def solution_lines() -> set[str]:
     return lines
 
 
-def test_no_solution_line_is_in_the_handout(handout):
+def test_no_solution_line_is_in_the_open(page):
     lines = solution_lines()
     assert len(lines) > 50
-    assert sorted(line for line in lines if line in handout.text) == []
+    assert sorted(line for line in lines if line in page.text) == []

@@ -423,11 +423,11 @@ def test_a_file_with_one_wrong_row_marks_nobody(results, row, sentence):
     assert len(read_marks(results)) == 0
 
 
-def test_the_rubrics_give_all_points_and_numbers_are_the_handouts():
+def test_the_rubrics_give_all_points_and_numbers_are_the_companions():
     assert sum(question.points for question in questions()) == 30
     assert question_named("4").id == "rope-is-relative" and question_named("10") is None
-    handout = Path(__file__).parents[1] / "assignment" / "README.md"
-    numbers = re.findall(r"^(\d)\. \*\*\(", handout.read_text(encoding="utf-8"), re.MULTILINE)
+    companion = Path(__file__).parents[1] / "assignment" / "COMPANION.md"
+    numbers = re.findall(r"^(\d)\. \*\*\(", companion.read_text(encoding="utf-8"), re.MULTILINE)
     assert numbers == [str(number) for number in range(1, 10)]
 
 

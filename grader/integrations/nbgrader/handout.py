@@ -11,7 +11,7 @@ from grader.authoring.skeleton import ASSIGNMENT
 _SECTION = re.compile(r"^### (\d+\.\d+) .*$", re.M)
 _NEXT_CHAPTER = re.compile(r"^## ", re.M)
 _MATH = re.compile(r"^```math\n(.*?)^```$", re.M | re.S)
-_LOCAL_LINK = re.compile(r"\[([^\]]+)\]\((?:#[^)]*|[\w.]+\.py)\)")
+_LOCAL_LINK = re.compile(r"\[([^\]]+)\]\((?:#[^)]*|[\w.]+\.(?:py|md)(?:#[^)]*)?)\)")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PartText:
 
     Attributes:
         opening: between the part's heading and its first section.
-        sections: text of each section by its number, as "4.3".
+        sections: text of each section by its number, as "4.3"; a part may have none.
         closing: common mistakes and reading, behind the last section.
     """
 
@@ -82,19 +82,16 @@ def _chapter(handout: str, start: int) -> str:
 
 def _part_text(chapter: str, handout: Handout) -> PartText:
     chapter = _for_a_notebook(handout.test_it.sub("", chapter))
+    mistakes = handout.mistakes.search(chapter)
+    end = mistakes.start() if mistakes else len(chapter)
     starts = list(_SECTION.finditer(chapter))
-    ends = [match.start() for match in starts[1:]] + [len(chapter)]
+    bounds = [match.start() for match in starts] + [end]
     sections = {
-        match[1]: chapter[match.start() : end].strip()
-        for match, end in zip(starts, ends, strict=True)
+        match[1]: chapter[match.start() : following].strip()
+        for match, following in zip(starts, bounds[1:], strict=True)
     }
-    last = starts[-1][1]
-    whole = sections[last]
-    mistakes = handout.mistakes.search(whole)
-    end = mistakes.start() if mistakes else len(whole)
-    sections[last] = whole[:end].strip()
-    _, _, opening = chapter[: starts[0].start()].partition("\n")
-    return PartText(opening.strip(), sections, whole[end:])
+    _, _, opening = chapter[: bounds[0]].partition("\n")
+    return PartText(opening.strip(), sections, chapter[end:].strip())
 
 
 def _for_a_notebook(text: str) -> str:
