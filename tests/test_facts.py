@@ -98,7 +98,6 @@ def facts(record: SubmissionResult) -> dict:
         "reason": True,
         "seconds": True,
         "graded_at": True,
-        "submission_hash": record.state == "missing",  # of the reason, in words
         "tests": {"__all__": words},
         "diagnoses": {"__all__": {"fact"}},
     }

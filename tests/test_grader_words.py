@@ -140,7 +140,11 @@ def test_translations_are_chinese():
     }
     signs_and_numbers |= {"{shard}, {where}", "{section} {title} ({kind})"}
     signs_and_numbers |= {"{student}: {why}", "{what} ({who}): {text}", "{why} ({n}): {names}."}
-    signs_and_numbers |= {"{name}, {day}", "{id} {day} {by}: {student}, {what}: {text}"}
+    signs_and_numbers |= {
+        "{file}: {problem}",
+        "{name}, {day}",
+        "{id} {day} {by}: {student}, {what}: {text}",
+    }
     assert not_chinese(DICTIONARY, signs_and_numbers) == []
 
 

@@ -433,7 +433,7 @@ def graded(found, grading: Grading, place: Path):
         prepared = prepare(found, folder, grading.course, accept_names=grading.accept_names)
     except NothingToGrade as verdict:
         tests = made_up(0, "not_started")
-        hashed = reason_hash(str(verdict))
+        hashed = reason_hash(verdict.reason)
         return make_result(**fields, submission_hash=hashed, state="missing", tests=tests)
     text = (folder / "assignment" / "attention.py").read_text()
     points = int(re.sub(r"\D", "", text) or 0)

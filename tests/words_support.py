@@ -35,10 +35,10 @@ def calls(path: Path, *names: str) -> list[tuple[str, ast.Call]]:
 
 
 def said_in_sources(paths: Iterable[Path]) -> list[Said]:
-    """Of every `tr(…)`, `tr_marked(…)` and `tr_n(…)`; one that no test can look up is an error."""
+    """Of each `tr(…)`, `tr_marked(…)`, `tr_n(…)` and `Reason(…)`: an error without a literal."""
     found = []
     for path in paths:
-        for name, call in calls(path, "tr", "tr_marked", "tr_n"):
+        for name, call in calls(path, "tr", "tr_marked", "tr_n", "Reason"):
             where = f"{path.name}:{call.lineno}"
             texts = [node.value for node in _texts(name, call.args) if type(node) is ast.Constant]
             keywords = {keyword.arg for keyword in call.keywords if keyword.arg}

@@ -1,4 +1,9 @@
-"""The one exception whose text is meant for the person who typed the command."""
+"""The exceptions whose text is meant for people."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.base.notes import Reason
 
 
 class GraderError(Exception):
@@ -6,7 +11,11 @@ class GraderError(Exception):
 
 
 class NothingToGrade(Exception):
-    """The submission holds nothing gradable (or is broken); the text names the rule."""
+    """The submission holds nothing gradable (or is broken); the reason names the rule."""
+
+    def __init__(self, reason: "Reason") -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class SandboxUnavailable(Exception):

@@ -4,7 +4,9 @@ A record keeps the kind of a note and its fields, so that a decision reads a fie
 the note in the page's language, whatever the run spoke.
 """
 
+import json
 import string
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
@@ -144,11 +146,48 @@ def _in_words(note: Note) -> str:
         return f"{fields['file']}: {fields['problem']}"
     if note.kind == "earlier_record":
         return tr("an earlier ") + why_refused(note) + tr("; graded anew")
-    said = {
-        name: tr(", ").join(value) if isinstance(value, tuple) else value
-        for name, value in fields.items()
-    }
+    said = {name: _said(value) for name, value in fields.items()}
     return spoken(SENTENCES[note.kind]).format(**said)
+
+
+class Reason:
+    """Why there is nothing to grade, in facts; str() says it in the language spoken.
+
+    Attributes:
+        rule: the sentence in English, as the dictionary has it.
+        fields: what fills it. A tuple is a list of names.
+    """
+
+    def __init__(self, rule: str, /, **fields: "Fact") -> None:
+        self.rule, self.fields = rule, fields
+
+    @classmethod
+    def of(cls, reasons: Sequence["Reason"], between: str = "") -> "Reason":
+        """Several, said one behind the other."""
+        named = {f"reason{number}": reason for number, reason in enumerate(reasons)}
+        return cls(between.join(f"{{{name}}}" for name in named), **named)
+
+    def __str__(self) -> str:
+        return spoken(self.rule).format(**{name: _said(fact) for name, fact in self.fields.items()})
+
+    def facts(self) -> str:
+        """The rule and its fields as JSON, the same in every language."""
+        return json.dumps([self.rule, self.fields], default=_as_fact, sort_keys=True)
+
+
+Fact = str | int | bytes | None | tuple[str, ...] | Note | Reason
+
+
+def _said(fact: Fact) -> object:
+    if isinstance(fact, Note):
+        return in_words(fact)
+    return tr(", ").join(fact) if isinstance(fact, tuple) else fact
+
+
+def _as_fact(fact: Fact) -> object:
+    if isinstance(fact, Reason):
+        return [fact.rule, fact.fields]
+    return fact.model_dump() if isinstance(fact, Note) else repr(fact)
 
 
 def why_refused(note: Note) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.base.errors import NothingToGrade
-from grader.base.words import tr
+from grader.base.notes import Reason
 from grader.intake.contents import MIB, Contents, IntakeLimits
 from grader.intake.prepare import read_submission
 from grader.intake.submissions import Found
@@ -32,7 +32,7 @@ def pack(found: Found, limits: IntakeLimits | None = None) -> Found:
         else:
             contents = read_submission(found, limits)
     except NothingToGrade as verdict:
-        return replace(found, kind="nothing", sources=names, reason=str(verdict))
+        return replace(found, kind="nothing", sources=names, reason=verdict.reason)
     return replace(found, sources=names, contents=contents)
 
 
@@ -50,11 +50,11 @@ def _archive(path: Path, limits: IntakeLimits) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NothingToGrade(tr("The archive is not a plain file."))
+            raise NothingToGrade(Reason("The archive is not a plain file."))
         content = file.read(limits.archive_bytes + 1)
     if len(content) > limits.archive_bytes:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "The archive is larger than {n} MiB, the most that is read.",
                 n=limits.archive_bytes // MIB,
             )

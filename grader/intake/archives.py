@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
 from grader.base.errors import NothingToGrade
-from grader.base.words import tr
+from grader.base.notes import Reason
 from grader.intake.contents import (
     MIB,
     Contents,
@@ -57,10 +57,10 @@ def read_archive(
     limits = limits or IntakeLimits()
     size = path.stat().st_size
     if size == 0:
-        raise NothingToGrade(tr("The archive is empty: 0 bytes."))
+        raise NothingToGrade(Reason("The archive is empty: 0 bytes."))
     if size > limits.archive_bytes:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "The archive is larger than {n} MiB, the most that is read.",
                 n=limits.archive_bytes // MIB,
             )
@@ -74,13 +74,13 @@ def read_archive(
             raise
         except EOFError:
             raise NothingToGrade(
-                tr("The {kind} archive is cut short (unexpected end).", kind=kind)
+                Reason("The {kind} archive is cut short (unexpected end).", kind=kind)
             ) from None
         # The standard library's readers fail on malformed input in many ways (struct.error,
         # OverflowError, RecursionError, ...): each of them means that the archive is broken.
         except Exception as problem:
             raise NothingToGrade(
-                tr(
+                Reason(
                     "The {kind} archive is damaged: {problem}",
                     kind=kind,
                     problem=f"{type(problem).__name__}: {str(problem)[:200]}",
@@ -104,7 +104,7 @@ def _recognise(file: BinaryIO, name: str) -> tuple[str, Callable[[BinaryIO, Cont
     if head[257:262] == b"ustar" or _is_old_tar(head):
         return "tar", _read_tar
     raise NothingToGrade(
-        tr(
+        Reason(
             "{file} is named like an archive but does not start like a zip or tar file; its first "
             "bytes are {head!r}. Expected a .zip, .tar, .tar.gz, .tar.xz or .tar.bz2.",
             file=name,
@@ -141,10 +141,12 @@ def _take_entry(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, contents: Contents
 ) -> None:
     if entry.flag_bits & 0x1:
-        raise NothingToGrade(tr("The archive is encrypted ({file} needs a password).", file=name))
+        raise NothingToGrade(
+            Reason("The archive is encrypted ({file} needs a password).", file=name)
+        )
     if entry.compress_type not in _ZIP_METHODS:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "{file} is compressed by zip method {method}, which is not read; expected an "
                 "ordinary zip (deflate).",
                 file=name,
@@ -188,7 +190,9 @@ def _require_few_entries(file: BinaryIO, most: int) -> None:
     tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) < at + 22:
-        raise NothingToGrade(tr("The zip archive is cut short: its table of contents is missing."))
+        raise NothingToGrade(
+            Reason("The zip archive is cut short: its table of contents is missing.")
+        )
     size = struct.unpack_from("<L", tail, at + 12)[0]
     if at >= 76 and tail.startswith(b"PK\x06\x06", at - 76):
         size = struct.unpack_from("<Q", tail, at - 76 + 40)[0]
@@ -197,7 +201,7 @@ def _require_few_entries(file: BinaryIO, most: int) -> None:
         file.seek(max(0, start + at - 76 - size))
         directory = file.read(size + 76)
     if size > _ENTRY_BYTES * most or directory.count(b"PK\x01\x02") > most:
-        raise NothingToGrade(tr("It holds more than {n} entries.", n=most))
+        raise NothingToGrade(Reason("It holds more than {n} entries.", n=most))
     file.seek(0)
 
 
@@ -210,14 +214,14 @@ def _refuse_special(name: str, unix_mode: int) -> None:
         raise NothingToGrade(_no_device(name))
 
 
-def _no_symbolic_link(name: str) -> str:
-    return tr(
+def _no_symbolic_link(name: str) -> Reason:
+    return Reason(
         "The entry {name} is a symbolic link; links are not accepted, only plain files.", name=name
     )
 
 
-def _no_device(name: str) -> str:
-    return tr("The entry {name} is a device or pipe, not a file.", name=name)
+def _no_device(name: str) -> Reason:
+    return Reason("The entry {name} is a device or pipe, not a file.", name=name)
 
 
 class _Readable(Protocol):
@@ -232,7 +236,7 @@ class _Header(tarfile.TarInfo):
             archive.extended_bytes += abs(self.size)
             if archive.extended_bytes > _EXTENDED_BYTES:
                 raise NothingToGrade(
-                    tr(
+                    Reason(
                         "An entry's name and attributes take more than {n} MiB, the most that is "
                         "read of them.",
                         n=_EXTENDED_BYTES // MIB,
@@ -247,8 +251,8 @@ class _Header(tarfile.TarInfo):
         raise NothingToGrade(_no_sparse_file(member.name))
 
 
-def _no_sparse_file(name: str) -> str:
-    return tr(
+def _no_sparse_file(name: str) -> Reason:
+    return Reason(
         "The entry {name} is a file with holes (sparse); only plain files are read.",
         name=repr(name[:80]),
     )
@@ -272,7 +276,7 @@ def _read_tar(stream: _Readable, contents: Contents) -> None:
                 raise NothingToGrade(_no_symbolic_link(name))
             if member.islnk():
                 raise NothingToGrade(
-                    tr(
+                    Reason(
                         "The entry {name} is a hard link; links are not accepted, only plain "
                         "files.",
                         name=name,
@@ -310,7 +314,7 @@ class _BoundedStream:
         self._left -= len(chunk)
         if self._left < 0:
             raise NothingToGrade(
-                tr(
+                Reason(
                     "The archive unpacks to more than {n} MiB, the most that is read.",
                     n=self._limit // MIB,
                 )

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from grader.base.errors import NothingToGrade
-from grader.base.notes import Note, note
-from grader.base.words import tr
+from grader.base.notes import Note, Reason, note
 
 MIB = 1024 * 1024
 ARCHIVE_SUFFIXES = (
@@ -63,7 +62,7 @@ class Contents:
         """One more entry seen, wanted or not; raises NothingToGrade beyond the limit."""
         self.entries += 1
         if self.entries > self.limits.entries:
-            raise NothingToGrade(tr("It holds more than {n} entries.", n=self.limits.entries))
+            raise NothingToGrade(Reason("It holds more than {n} entries.", n=self.limits.entries))
 
     def take(self, name: str, read: Callable[[int], bytes]) -> None:
         """Read a wanted file by `read(n)` (b"" at its end); NothingToGrade beyond a limit."""
@@ -77,24 +76,26 @@ class Contents:
             del self.files[name]
         elif len(self.files) >= limits.files:
             raise NothingToGrade(
-                tr("It holds more than {n} Python files and notebooks.", n=limits.files)
+                Reason("It holds more than {n} Python files and notebooks.", n=limits.files)
             )
         room = limits.total_bytes - sum(map(len, self.files.values()))
         content = read_at_most(read, min(limit, room) + 1)
         self.read_bytes += len(content)
         if len(content) > limit:
-            size = {"file": name, "n": limit // MIB}
+            size: dict[str, str | int] = {"file": name, "n": limit // MIB}
             raise NothingToGrade(
-                tr("{file} is larger than {n} MiB, the most that is read of one notebook.", **size)
+                Reason(
+                    "{file} is larger than {n} MiB, the most that is read of one notebook.", **size
+                )
                 if notebook
-                else tr(
+                else Reason(
                     "{file} is larger than {n} MiB, the most that is read of one Python file.",
                     **size,
                 )
             )
         if len(content) > room or self.read_bytes > limits.stream_bytes:
             raise NothingToGrade(
-                tr(
+                Reason(
                     "Its Python files and notebooks are larger than {n} MiB together.",
                     n=limits.total_bytes // MIB,
                 )
@@ -141,19 +142,21 @@ def checked_name(raw: str, limits: IntakeLimits) -> str:
     """
     shown = repr(raw[:80])
     if "\0" in raw:
-        raise NothingToGrade(tr("The entry {name} has a NUL byte in its name.", name=shown))
+        raise NothingToGrade(Reason("The entry {name} has a NUL byte in its name.", name=shown))
     path = raw.replace("\\", "/")
     if path.startswith("/"):
-        raise NothingToGrade(tr("The entry {name} has an absolute path.", name=shown))
+        raise NothingToGrade(Reason("The entry {name} has an absolute path.", name=shown))
     if _DRIVE.match(path):
-        raise NothingToGrade(tr("The entry {name} has a drive letter in its path.", name=shown))
+        raise NothingToGrade(Reason("The entry {name} has a drive letter in its path.", name=shown))
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise NothingToGrade(tr("The entry {name} climbs out of the archive by '..'.", name=shown))
+        raise NothingToGrade(
+            Reason("The entry {name} climbs out of the archive by '..'.", name=shown)
+        )
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     if any(len(part) > limits.name_bytes for part in encoded):
         raise NothingToGrade(
-            tr(
+            Reason(
                 "The entry {name}… has a name longer than {n} bytes.",
                 name=shown,
                 n=limits.name_bytes,
@@ -161,7 +164,7 @@ def checked_name(raw: str, limits: IntakeLimits) -> str:
         )
     if sum(map(len, encoded)) + len(parts) > limits.path_bytes:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "The entry {name}… has a path longer than {n} bytes.",
                 name=shown,
                 n=limits.path_bytes,

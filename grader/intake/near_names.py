@@ -7,8 +7,7 @@ Browsers, learning platforms and editors rename what is handed in: `attention (1
 import re
 from collections.abc import Iterable
 
-from grader.base.notes import Note, in_words, note
-from grader.base.words import tr
+from grader.base.notes import Note, Reason, note
 
 _SUFFIXES = re.compile(r"(\.(py[3w]?|txt|text|rtf|docx?))+$")
 _COPY = re.compile(r"copy( of)?|kopie( von)?|copie( de)?|副本|复制")
@@ -63,10 +62,10 @@ def first_few(names: list[str]) -> tuple[str, ...]:
     return (*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else []))
 
 
-def told(problem: str, near: list[Note], notes: Iterable[Note] = ()) -> str:
+def told(problem: list[Reason], near: list[Note], notes: Iterable[Note] = ()) -> Reason:
     """What is missing, what was seen in its place, and what to do next."""
     # In front, for tables show where a reason begins.
-    seen = "".join(tr("Note: {note}. ", note=in_words(miss)) for miss in near)
-    more = "".join(tr(" Note: {note}.", note=in_words(other)) for other in notes)
-    hand_in = tr(" Hand in these files, in a folder or a zip archive, or a notebook.")
-    return f"{seen}{problem}{more}{hand_in}"
+    seen = [Reason("Note: {note}. ", note=miss) for miss in near]
+    more = [Reason(" Note: {note}.", note=other) for other in notes]
+    hand_in = Reason(" Hand in these files, in a folder or a zip archive, or a notebook.")
+    return Reason.of([*seen, *problem, *more, hand_in])

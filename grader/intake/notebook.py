@@ -8,7 +8,7 @@ import json
 import re
 
 from grader.base.errors import NothingToGrade
-from grader.base.words import tr
+from grader.base.notes import Reason
 
 CELLS_FILE = "notebook_cells.json"
 NBFORMAT = 4
@@ -28,10 +28,10 @@ def code_cells(content: bytes) -> list[str]:
         if isinstance(cell, dict) and cell.get("cell_type") == "code"
     ]
     if not any(source.strip() for source in sources):
-        raise NothingToGrade(tr("The notebook has no code cell with anything in it."))
+        raise NothingToGrade(Reason("The notebook has no code cell with anything in it."))
     if sum(len(source.encode("utf-8", "surrogatepass")) for source in sources) > MAX_SOURCE_BYTES:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "The notebook's code is larger than {n} KiB, the most that is read.",
                 n=MAX_SOURCE_BYTES // 1024,
             )
@@ -66,18 +66,18 @@ def _cells(content: bytes) -> list:
         notebook = json.loads(content)
     except (ValueError, RecursionError) as problem:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "The notebook is not readable JSON ({problem}). Expected a file saved by Jupyter.",
                 problem=str(problem)[:120],
             )
         ) from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
-        raise NothingToGrade(tr("The file is JSON but not a notebook: it names no nbformat."))
+        raise NothingToGrade(Reason("The file is JSON but not a notebook: it names no nbformat."))
     if notebook["nbformat"] != NBFORMAT:
         # str() refuses absurdly long numbers, which JSON can hold.
-        found = notebook["nbformat"] if abs(notebook["nbformat"]) < 1000 else tr("unknown")
+        found = notebook["nbformat"] if abs(notebook["nbformat"]) < 1000 else Reason("unknown")
         raise NothingToGrade(
-            tr(
+            Reason(
                 "The notebook has format {found}; expected format {expected}. Open it in a current "
                 "Jupyter and save it again.",
                 found=found,
@@ -85,7 +85,7 @@ def _cells(content: bytes) -> list:
             )
         )
     if not isinstance(notebook.get("cells"), list):
-        raise NothingToGrade(tr("The notebook has no list of cells."))
+        raise NothingToGrade(Reason("The notebook has no list of cells."))
     return notebook["cells"]
 
 
@@ -94,5 +94,5 @@ def _source(source: object, number: int) -> str:
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str):
-        raise NothingToGrade(tr("Cell {n} of the notebook has no readable source.", n=number))
+        raise NothingToGrade(Reason("Cell {n} of the notebook has no readable source.", n=number))
     return source

@@ -18,8 +18,7 @@ from pathlib import Path, PurePosixPath
 from assignment.harness.parts import PARTS
 from grader.base.errors import GraderError, NothingToGrade
 from grader.base.memory import READING_MIB, limited_memory
-from grader.base.notes import Note, in_words, note
-from grader.base.words import tr
+from grader.base.notes import Note, Reason, note
 from grader.intake.archives import read_archive
 from grader.intake.contents import (
     MIB,
@@ -89,9 +88,9 @@ def prepare(
     return Prepared(destination, _hash(taken), names, from_stubs, (*found.notes, *notes))
 
 
-def too_much_memory() -> str:
+def too_much_memory() -> Reason:
     """What is said where limited_memory ended the reading of a submission."""
-    return tr(
+    return Reason(
         "Reading it takes more than {n} MiB of memory, the most that is given to one submission.",
         n=READING_MIB,
     )
@@ -121,10 +120,10 @@ def _refuse_a_platforms_download(names: list[str]) -> None:
     students = sorted({student_id(part) for part in parts})
     if len(students) > 1:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "It is a platform's download with the work of {students}: unpack it into a folder "
                 "and grade the folder.",
-                students=tr(", ").join(first_few(students)),
+                students=first_few(students),
             )
         )
 
@@ -133,7 +132,7 @@ def _refuse_too_much(taken: dict[str, bytes]) -> None:
     """NothingToGrade when a sandbox would not carry what was taken (see grader.sandbox)."""
     if len(taken) > MAX_MODULES:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "It holds {n} modules and helper modules; at most {most} are graded.",
                 n=len(taken),
                 most=MAX_MODULES,
@@ -141,21 +140,21 @@ def _refuse_too_much(taken: dict[str, bytes]) -> None:
         )
     if sum(map(len, taken.values())) > MAX_TAKEN_BYTES:
         raise NothingToGrade(
-            tr(
+            Reason(
                 "Its code is larger than {n} MiB together, the most that is graded.",
                 n=MAX_TAKEN_BYTES // MIB,
             )
         )
 
 
-def reason_hash(reason: str) -> str:
-    """Stands for the submission's hash where nothing could be taken."""
-    return hashlib.sha256(b"nothing to grade: " + reason.encode("utf-8", "replace")).hexdigest()
+def reason_hash(reason: Reason) -> str:
+    """Stands for the submission's hash where nothing could be taken; made of facts, no words."""
+    return hashlib.sha256(b"nothing to grade: " + reason.facts().encode()).hexdigest()
 
 
 def read_submission(found: Found, limits: IntakeLimits) -> Contents:
     """The Python files and notebooks of a submission; NothingToGrade beyond a limit."""
-    if found.kind == "nothing":
+    if found.reason is not None:
         raise NothingToGrade(found.reason)
     if found.contents is not None:
         return found.contents
@@ -164,7 +163,7 @@ def read_submission(found: Found, limits: IntakeLimits) -> Contents:
             return _read_folder(found.sources[0], limits)
         except RecursionError:
             raise NothingToGrade(
-                tr("Its folders lie too deep in one another to be read.")
+                Reason("Its folders lie too deep in one another to be read.")
             ) from None
     if found.kind == "archive":
         return read_archive(found.sources[0], limits)
@@ -287,12 +286,12 @@ def _notebook_of(
     notebooks = [PurePosixPath(name) for name in files if name.endswith(".ipynb")]
     notebooks = [path for path in notebooks if len(path.parent.parts) <= MAX_DEPTH]
     if not notebooks:
-        holds_none = tr(
+        holds_none = Reason(
             "It holds none of {files} and no notebook, at most {depth} levels down.",
-            files=tr(", ").join(sorted(course.module_files)),
+            files=tuple(sorted(course.module_files)),
             depth=MAX_DEPTH,
         )
-        raise NothingToGrade(told(holds_none + _far_down(files, course), near, notes[:3]))
+        raise NothingToGrade(told([holds_none, *_far_down(files, course)], near, notes[:3]))
 
     def preference(path: PurePosixPath) -> tuple:
         content = files[str(path)]
@@ -318,14 +317,14 @@ def _notebook_of(
     return taken | {CELLS_FILE: cells}
 
 
-def _far_down(files: dict[str, bytes], course: Course) -> str:
+def _far_down(files: dict[str, bytes], course: Course) -> list[Reason]:
     """Where modules lie too far down to choose among them, if there are any."""
     paths = map(PurePosixPath, files)
     folders = sorted({str(path.parent) for path in paths if path.name in course.module_files})
     if not folders:
-        return ""
-    shown = tr(", ").join(f"{folder}/" for folder in first_few(folders))
-    return tr(" There are modules further down, in {folders}.", folders=shown)
+        return []
+    shown = tuple(f"{folder}/" for folder in first_few(folders))
+    return [Reason(" There are modules further down, in {folders}.", folders=shown)]
 
 
 def _part_of(notebook: PurePosixPath) -> int:
@@ -339,15 +338,17 @@ def _cells_of_parts(
 ) -> bytes:
     """All parts' cells; a broken notebook costs its own part only, unless all are."""
     cells: dict[str, list[str]] = {}
-    problems: list[Note] = []
+    problems: list[tuple[str, Reason]] = []
     for path in notebooks:
         try:
             cells[path.stem] = code_cells(files[str(path)])
         except NothingToGrade as problem:
-            problems.append(note("unreadable_notebook", file=path.name, problem=problem))
+            problems.append((path.name, problem.reason))
     if not cells:
-        raise NothingToGrade(" ".join(map(in_words, problems)))
-    notes += problems
+        raise NothingToGrade(
+            Reason.of([Reason("{file}: {problem}", file=f, problem=p) for f, p in problems], " ")
+        )
+    notes += [note("unreadable_notebook", file=file, problem=why) for file, why in problems]
     functions = {f"part{part.number}": list(part.functions) for part in PARTS}
     return part_cells_file(cells, functions)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from grader.base.errors import GraderError
-from grader.base.notes import Note, in_words, note
+from grader.base.notes import Note, Reason, in_words, note
 from grader.base.words import speaking, tr
 from grader.intake.contents import (
     UNREAD_SUFFIXES,
@@ -55,7 +55,7 @@ class Found:
     kind: Kind
     sources: tuple[Path, ...]
     notes: tuple[Note, ...] = ()
-    reason: str = ""  # for kind "nothing": why there is nothing to grade
+    reason: Reason | None = None  # for kind "nothing": why there is nothing to grade
     contents: Contents | None = (
         None  # of what was read on another machine (see grader.cluster.packing)
     )
@@ -159,12 +159,12 @@ class _Finder:
             near = near_misses([path.name for path in stray], self.course.module_files)
             return there + "".join(f" Note: {in_words(miss)}." for miss in near)
 
-    def _in_readable_folder(self, folder: Path, depth: int) -> tuple[list[Found], str]:
+    def _in_readable_folder(self, folder: Path, depth: int) -> tuple[list[Found], Reason]:
         try:
             names = [child.name for child in folder.iterdir() if not is_skipped(child.name)]
             return self._in_folder(folder, depth), self._expected(names)
         except OSError as problem:
-            why = tr("The folder cannot be read ({problem}).", problem=problem.strerror)
+            why = Reason("The folder cannot be read ({problem}).", problem=problem.strerror)
             return [], why
 
     def _in_folder(self, folder: Path, depth: int) -> list[Found]:
@@ -192,7 +192,7 @@ class _Finder:
             if is_skipped(child.name) or child.resolve() in self.exclude:
                 continue
             if child.is_symlink():
-                why = tr("It is a symbolic link, and links are not followed.")
+                why = Reason("It is a symbolic link, and links are not followed.")
                 rest.append(_nothing(child, why))
             elif child.is_dir():
                 inner, reason = self._in_readable_folder(child, depth - 1)
@@ -242,21 +242,21 @@ class _Finder:
             for name in self.course.module_files
         )
 
-    def _expected(self, names: Iterable[str]) -> str:
+    def _expected(self, names: Iterable[str]) -> Reason:
         """What a place with files of these names lacks to be a submission, and what to do."""
-        holds_none = tr(
+        holds_none = Reason(
             "It holds none of {files}, no notebook and no zip or tar archive.",
-            files=tr(", ").join(sorted(self.course.module_files)),
+            files=tuple(sorted(self.course.module_files)),
         )
         names = list(names)
         unread = sorted(name for name in names if name.lower().endswith(UNREAD_SUFFIXES))
         if unread:
-            holds_none = tr(
+            holds_none = Reason(
                 "{file} is an archive that is not read: a zip or tar archive is. {rest}",
                 file=unread[0],
                 rest=holds_none,
             )
-        return told(holds_none, near_misses(names, self.course.module_files))
+        return told([holds_none], near_misses(names, self.course.module_files))
 
 
 def _original(name: str) -> str:
@@ -297,7 +297,7 @@ def _id_of_file(name: str, stem: str) -> str:
     return student_id(name if is_from_lms(name) else stem)
 
 
-def _nothing(path: Path, reason: str) -> Found:
+def _nothing(path: Path, reason: Reason) -> Found:
     name = path.name if path.is_dir() or is_from_lms(path.name) else path.stem
     return Found(student_id(name), "nothing", (path,), reason=reason)
 

@@ -87,7 +87,7 @@ def grade_one(
             found, work / "submission", grading.course, accept_names=grading.accept_names
         )
     except NothingToGrade as verdict:
-        fields["submission_hash"] = reason_hash(str(verdict))
+        fields["submission_hash"] = reason_hash(verdict.reason)
         earlier, refusal = _earlier(grading, fields)
         if earlier is not None:
             return earlier, True
