@@ -62,6 +62,7 @@ def grade_class(
     only: Sequence[str] = (),
     states: Collection[str] = (),
     quiet: bool = False,
+    check_fast: bool = False,
 ) -> list[Summary]:
     """Grade every submission below `paths` that `out` does not hold already; print the table.
 
@@ -70,6 +71,8 @@ def grade_class(
         accept_names: take `rope (1).py` for a missing rope.py where no other could be meant.
         paths: none for what earlier runs into `out` named.
         only: grade these ids only, which may be patterns as of file names (`B_*`).
+        check_fast: grade each on the recorded calls and without them; who gets two verdicts is
+            an error.
         states: of these, those whose result has one of these states.
         scheduler: the address of a dask scheduler, whose workers then grade.
         shard: grade this part of the class only, into a folder of its own beside `out`.
@@ -103,6 +106,8 @@ def grade_class(
         _tell_about(secret)
         grading = _grading(out, course, secret, sandbox, regrade, real_model)
         grading = replace(grading, accept_names=accept_names)
+        if check_fast:
+            grading = _both_ways(grading)
         if limits is not None:
             grading = replace(grading, limits=bounds)
         held.enter_context(contextlib.closing(grading.suite))
@@ -276,6 +281,7 @@ def _grading(
 ) -> Grading:
     """Load the suite once, for all children."""
     try:
+        from grader.grading.rehearsal import record
         from grader.grading.submission import run_suite
         from grader.grading.suite import SUITE_VERSION, Suite
     except ImportError as problem:
@@ -292,7 +298,14 @@ def _grading(
         limits=limits,
         regrade=regrade,
         language=language(),
+        record=record,
     )
+
+
+def _both_ways(grading: Grading) -> Grading:
+    from grader.grading.submission import run_both_ways
+
+    return replace(grading, run=run_both_ways, record_after=0)
 
 
 def _model_words(grading: Grading) -> str:

@@ -39,7 +39,7 @@ from grader.cli.main import app
 from grader.grades.policy import score
 from grader.grades.policy_file import Policy
 from grader.grading import result, submission
-from grader.grading.real_text import PublicText
+from grader.grading.real_model import PublicText
 from grader.reports.pages.classroom import Classroom
 from grader.reports.pages.place import page_names
 from grader.reports.pages.plots import histogram

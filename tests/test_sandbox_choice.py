@@ -34,8 +34,8 @@ from grader.sandbox import (
     program,
     seccomp,
 )
+from grader.sandbox.base import worker_config
 from grader.sandbox.bubblewrap import Bubblewrap, submission_files
-from grader.sandbox.config import worker_config
 from grader.sandbox.confine import landlock_version
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import (

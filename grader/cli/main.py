@@ -140,6 +140,10 @@ def run(
         bool,
         typer.Option("--accept-names", help="Take 'rope (1).py' for a missing rope.py."),
     ] = False,
+    check_fast: Annotated[
+        bool,
+        typer.Option("--check-fast", help="Grade each the fast way and the slow way; compare."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no table.")] = False,
     lang: LangOption = None,
 ) -> None:
@@ -161,6 +165,7 @@ def run(
         scheduler=scheduler,
         shard=Shard.parse(shard) if shard is not None else None,
         accept_names=accept_names,
+        check_fast=check_fast,
         only=only or (),
         states=states,
         quiet=quiet,

@@ -10,6 +10,7 @@ import platform
 import socket
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.util import Finalize
@@ -151,13 +152,24 @@ def grade_there(job: Job) -> tuple[bytes, bool]:
         found = unpack(job.found, out / "handed-in")
         if job.earlier:
             record_path(out, found.student).write_bytes(job.earlier)
-        grading = replace(job.grading, out=out, suite=suite, course=job.recipe.course())
+        _TIMES[job.recipe] += 1
+        is_due = _TIMES[job.recipe] == job.grading.record_after + 1
+        grading = replace(
+            job.grading,
+            out=out,
+            suite=suite,
+            course=job.recipe.course(),
+            record=job.grading.record if is_due else None,
+            record_after=0,
+        )
         # dask's own main module is imported again in every child; have the server do that once.
         (summary,) = grade_all([found], grading, 1, (*job.preload, "dask.__main__"))
         return record_path(out, found.student).read_bytes(), summary.kept
 
 
 _SUITES: dict[Any, Any] = {}
+# How many submissions this worker was given of a run.
+_TIMES: Counter[Any] = Counter()
 
 
 def _suite(recipe: Any, wanted_hash: str) -> Any:

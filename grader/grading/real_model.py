@@ -1,23 +1,47 @@
-"""The hidden tier on SmolLM2-135M: which tokens, and what the float64 reference says to them."""
+"""SmolLM2-135M: the hidden tier's tokens and what the float64 reference says to them, and a text.
+
+The text is what it writes with a submission's decode; nothing is graded there.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save
 
 import reference_model as reference
+from assignment.harness.real_text import greedy, right_text, text_of
 from grader.base.seeds import derive_seed
 from grader.results.record import write_atomically
 from reference_model import smollm2
 
-from . import real_text
-
 MAPPED_NAME = "smollm2"
 PROMPT_LEN, N_STEPS = 8, 16
+
+
+@dataclass(frozen=True)
+class PublicText:
+    """What the reference writes after the prompt, and how to write it with other functions."""
+
+    tokenizer: Path
+    expected: str
+
+    def of(self, student: Any, config: dict, params: Any) -> str:
+        """Greedy text of a student's prefill and decode_step; "" where it breaks off or is slow."""
+        try:
+            return self.decode(greedy(student, config, params))
+        except Exception:  # whatever a submission raises: its tests have told about that already
+            return ""
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of token ids, the prompt before it."""
+        return text_of(self.tokenizer, tokens)
 
 
 @dataclass(frozen=True)
@@ -27,7 +51,7 @@ class RealModel:
     weights: Path
     config: dict
     trace: Path
-    text: real_text.PublicText | None = None
+    text: PublicText | None = None
 
     def expected(self) -> dict[str, np.ndarray]:
         """prompt (1, 8), continuation (1, 16) and float32 decode_logits (17, 1, V)."""
@@ -49,7 +73,7 @@ def prepare(secret: bytes, suite_version: str) -> RealModel | None:
     if not trace.exists():
         write_atomically(trace, save(_trace(config, weights, seed)))
         trace.chmod(0o600)
-    return RealModel(weights, config, trace, real_text.prepare(folder))
+    return RealModel(weights, config, trace, _public_text(folder))
 
 
 def _trace(config: dict, weights: Path, seed: int) -> dict[str, np.ndarray]:
@@ -62,3 +86,11 @@ def _trace(config: dict, weights: Path, seed: int) -> dict[str, np.ndarray]:
         "continuation": tokens[:, PROMPT_LEN:],
         "decode_logits": logits[:, PROMPT_LEN - 1 :].transpose(1, 0, 2).astype(np.float32),
     }
+
+
+def _public_text(folder: Path) -> PublicText | None:
+    """The public text of the model in `folder`, or None without the package tokenizers."""
+    if find_spec("tokenizers") is None:
+        return None
+    tokenizer = folder / "tokenizer.json"
+    return PublicText(tokenizer, text_of(tokenizer, right_text().tokens))

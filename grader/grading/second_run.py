@@ -48,8 +48,9 @@ def repeated(
     """The failing tests with other parts exchanged, as few times as tell what helps.
 
     First come, one at a time, the parts that are wrong for sure, then these together, then all at
-    once. A test that this does not help is its own part's. Only then come the other parts one at a
-    time, and where no single one suffices, all are left out one by one that can be.
+    once. A test that this does not help is its own part's. Only then come all parts one at a time,
+    first those that such tests show wrong, and where no single one suffices, all are left out one
+    by one that can be.
 
     Args:
         results: of the student's own run, before any rule.
@@ -65,7 +66,8 @@ def repeated(
         search.try_parts(search.open_with({part}))
     search.try_parts({test: guilty & parts for test, parts in search.open.items()})
     search.all_at_once()
-    for part in sorted(PART_BY_NUMBER):
+    guilty |= {test.part for test in results if test.id in search.helped.not_at_all}
+    for part in sorted(PART_BY_NUMBER, key=lambda part: (part not in guilty, part)):
         search.try_parts(search.open_with({part}))
     search.leave_out()
     return search.helped

@@ -25,7 +25,7 @@ from grader.diagnosis.lookup import test_name
 from grader.results.record import TestResult
 from grader.sandbox import SandboxUnavailable
 from grader.sandbox.problems import BudgetExhausted, OutOfRoom
-from grader.sandbox.remote import RemoteStudent
+from grader.sandbox.remote import RemoteStudent, Replay
 
 from . import real_model
 from .confirm import require_reference
@@ -62,6 +62,12 @@ class Asked(Protocol):
     def seed_of(self, test: str) -> int: ...
 
 
+class Told(Protocol):
+    """Has replies to tests from before, and may be a plugin of pytest's."""
+
+    def replay_of(self, test: str) -> Replay | None: ...
+
+
 class RemoteBackend:
     """The harness's view of a sandboxed worker (see assignment.harness.student.Backend).
 
@@ -95,9 +101,12 @@ class RemoteBackend:
 class GradingSession:
     """A pytest plugin: hands the worker and the cases to the tests and collects results."""
 
-    def __init__(self, suite: Asked, backend: RemoteBackend | None) -> None:
+    def __init__(
+        self, suite: Asked, backend: RemoteBackend | None, told: Told | None = None
+    ) -> None:
         self.suite = suite
         self.backend = backend
+        self.told = told
         self.results: list[TestResult] = []
         self.items: list[pytest.Function] = []
         self.problem: Exception | None = None
@@ -113,9 +122,9 @@ class GradingSession:
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
         items[:] = [item for item in items if self._wanted(item)]
         self.items = list(items)
-        items.sort(key=_turn)
+        items.sort(key=turn_of)
         if self.backend is None:
-            self.results = [result_of(item, outcome=None) for item in items]
+            self.results = [result_of(item, outcome=None) for item in self.items]
 
     @property
     def _remote(self) -> RemoteStudent:
@@ -141,7 +150,8 @@ class GradingSession:
         remote = self._remote
         self.backend.confirms, self.backend.doubt = "oracle" not in item.fixturenames, None
         share = PUBLIC_SHARE if visibility_of(item) == "public" else 1.0
-        remote.begin_test(item.nodeid, share)
+        replay = self.told.replay_of(test_name(item)) if self.told is not None else None
+        remote.begin_test(share, replay)
         started = time.monotonic()
         test, seed = item.obj, self.suite.seed_of(test_name(item))
         if visibility_of(item) == "public":
@@ -186,8 +196,10 @@ class GradingSession:
 class TrustedSession(GradingSession):
     """Runs the `wanted` tests only."""
 
-    def __init__(self, suite: Asked, backend: RemoteBackend, wanted: set[str]) -> None:
-        super().__init__(suite, backend)
+    def __init__(
+        self, suite: Asked, backend: RemoteBackend, wanted: set[str], told: Told | None = None
+    ) -> None:
+        super().__init__(suite, backend, told)
         self.wanted = wanted
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
@@ -200,7 +212,7 @@ class TrustedSession(GradingSession):
         return test_name(item) in self.wanted and super()._wanted(item)
 
 
-def _turn(item: pytest.Function) -> int:
+def turn_of(item: pytest.Function) -> int:
     """Public cases first, then tests that draw their own examples, then hidden cases.
 
     A worker remembers what it was given, and the words of exceptions in public tests are shown to
@@ -237,4 +249,6 @@ def run_pytest(session: GradingSession, *options: str) -> int:
         str(ASSIGNMENT),
         str(HIDDEN_TESTS),
     ]
-    return pytest.main(arguments, plugins=[plugin, session])
+    return pytest.main(
+        arguments, plugins=[plugin, session, *([session.told] if session.told is not None else [])]
+    )

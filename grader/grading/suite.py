@@ -10,6 +10,7 @@ import hashlib
 import shutil
 import tempfile
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import hypothesis
@@ -28,6 +29,7 @@ from grader.results.disk import SCRATCH_PREFIX
 from grader.results.record import TestResult
 
 from . import real_model
+from .recording import Recording, read_recording
 from .result import visibility_of
 from .session import GradingSession, run_pytest
 
@@ -93,6 +95,21 @@ class Suite:
     def seed_of(self, test: str) -> int:
         """What a test draws its own examples by: unknown to students, the same for all."""
         return derive_seed(self.draws, SUITE_VERSION, test)
+
+    @property
+    def recording_folder(self) -> Path:
+        return self.hidden_cases.parent / "recording"
+
+    @cached_property
+    def recording(self) -> Recording | None:
+        """What the tests ask of the solution, if that was recorded (see rehearsal.py)."""
+        return read_recording(self.recording_folder)
+
+    def unrecorded(self) -> Suite:
+        """The same suite without its recording."""
+        suite = replace(self)
+        vars(suite)["recording"] = None
+        return suite
 
     @property
     def case_sets(self) -> dict[str, Cases]:

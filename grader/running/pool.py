@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import connection, forkserver, get_context
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,16 @@ from grader.results.disk import SCRATCH_PREFIX, require_space
 from grader.results.history import replace_record
 from grader.results.record import SubmissionResult
 from grader.results.summary import Summary, summarise
-from grader.running.child import KEPT, LOG, NEW, Grading, error_result, run_child, tail_of
+from grader.running.child import (
+    KEPT,
+    LOG,
+    NEW,
+    Grading,
+    error_result,
+    record_suite,
+    run_child,
+    tail_of,
+)
 
 PRELOAD = (
     "numpy",
@@ -70,6 +79,7 @@ def grade_all(
     jobs = jobs or usable_cores()
     done = [] if done is None else done
     waiting = deque(found)
+    graded = 0
     free_slots = list(range(min(jobs, len(waiting))))
     running: dict[int, _Running] = {}
     # 0711: the sandbox's user must pass through by name, nobody needs to list it.
@@ -79,6 +89,9 @@ def grade_all(
     _start_server(context, preload)
     try:
         while waiting or running:
+            if waiting and graded >= grading.record_after and grading.record is not None:
+                record_once(context, grading, scratch)
+                grading = replace(grading, record=None)
             while waiting and free_slots:
                 # An interrupt between a child's start and its entry here would lose sight of it.
                 with uninterrupted(), _BOOKS:
@@ -90,6 +103,7 @@ def grade_all(
                     child = running[sentinel]
                     done.append(_finish(child, grading))
                     del running[sentinel]
+                    graded += not done[-1].kept
                     free_slots.append(child.slot)
                 yield done[-1]
     finally:
@@ -97,6 +111,17 @@ def grade_all(
             for child in running.values():
                 _stop(child)
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def record_once(context: Any, grading: Grading, scratch: Path) -> None:
+    """Have the suite recorded; without a recording every submission is graded the long way."""
+    work = Path(tempfile.mkdtemp(dir=scratch))
+    process = context.Process(target=record_suite, args=(grading, 0, work), daemon=False)
+    process.start()
+    try:
+        process.join(grading.limits.slot_seconds)
+    finally:
+        _end(process)
 
 
 def usable_cores() -> int:
@@ -232,8 +257,11 @@ def _result_of(child: _Running) -> tuple[SubmissionResult | None, bool]:
 
 
 def _stop(child: _Running) -> None:
+    _end(child.process)
+
+
+def _end(process: Any) -> None:
     """Kill a child and the rest of its process group, and collect it."""
-    process = child.process
     if process.exitcode != 0:  # running, or crashed and perhaps survived by its own children
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

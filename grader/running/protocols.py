@@ -72,3 +72,11 @@ class Backend(Protocol[_RunSuiteT]):
     def __call__(
         self, suite: _RunSuiteT, prepared: Path, sandbox_name: str, limits: Limits, slot: int, /
     ) -> Outcome: ...
+
+
+class Record(Protocol[_RunSuiteT]):
+    """Notes once for all submissions what a suite asks, in a process of its own."""
+
+    def __call__(
+        self, suite: _RunSuiteT, sandbox_name: str, limits: Limits, slot: int, /
+    ) -> None: ...

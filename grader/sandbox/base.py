@@ -1,5 +1,6 @@
-"""What every sandbox offers, and how one says that it cannot work here."""
+"""What every sandbox offers, what its workers are told, and how one says that it cannot work."""
 
+import json
 from collections.abc import Callable
 from functools import cache, wraps
 from pathlib import Path
@@ -8,6 +9,11 @@ from typing import Protocol, Self
 from grader.base.errors import SandboxUnavailable
 from grader.sandbox.limits import Limits
 from grader.sandbox.process import WorkerProcess
+
+# The user of slot 0, where each slot has its own. Above the users of persons and services.
+FIRST_UID = 64100
+# numpy's BLAS would otherwise start a thread for each core.
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"}
 
 
 def probe_once(probe: Callable) -> Callable:
@@ -64,3 +70,19 @@ class Sandbox(Protocol):
         long as the worker should: some tiers kill the worker when that thread ends.
         """
         ...
+
+
+def worker_config(limits: Limits, **different) -> str:
+    """The worker's only argument, as JSON. Nothing in it is secret: a submission can read it."""
+    config = {
+        "uid": None,
+        "probe": False,
+        "lenient": False,
+        "packages": "",
+        "submission": "/submission",
+        "mapped": {},
+        "modules": {},
+        "rlimits": limits.rlimits(),
+        "frame_bytes": limits.frame_bytes,
+    }
+    return json.dumps({**config, **different})

@@ -15,8 +15,13 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
-from grader.sandbox.base import SandboxUnavailable, probe_once
-from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
+from grader.sandbox.base import (
+    ENVIRONMENT,
+    FIRST_UID,
+    SandboxUnavailable,
+    probe_once,
+    worker_config,
+)
 from grader.sandbox.files import START, WORKER_FILES, submission_files, worker_source
 from grader.sandbox.filters import load_filter
 from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view

@@ -3,7 +3,7 @@
 import os
 import secrets
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from grader.base.errors import SandboxUnavailable
@@ -15,6 +15,8 @@ from grader.sandbox.problems import ProtocolViolation, SubmissionProblem, Worker
 from grader.sandbox.process import WorkerProcess
 
 CHUNK = 1 << 20
+
+Frame = bytes | memoryview
 
 
 @dataclass(frozen=True)
@@ -47,21 +49,71 @@ class Channel:
 
     def exchange(self, message: dict, arrays: list, patience: Patience):
         """(reply, numbers). Raises a SubmissionProblem without a function name in it."""
-        nonce = secrets.token_bytes(8)
-        frame = wire.build_frame(nonce, message, arrays, self._limits.frame_bytes)
+        frame = wire.build_frame(bytes(8), message, arrays, self._limits.frame_bytes)
+        return opened(*self.ask(frame, patience))
+
+    def ask(self, frame: Frame, patience: Patience) -> tuple[bytes, int]:
+        """What is answered to a frame, which gets a nonce: bytes, and how many are its message."""
+        nonce = secrets.token_bytes(wire.NONCE_BYTES)
         self._refuse_early_bytes()
-        self._send(frame, patience)
-        return self.receive(nonce, patience)
+        self._send(wire.with_nonce(frame, nonce), patience)
+        return self._receive(nonce, patience)
+
+    def ask_ahead(self, frames: Sequence[Frame], patience: Patience) -> list[tuple[bytes, int]]:
+        """What is answered to several frames, which are sent while the answers are read."""
+        nonces = [secrets.token_bytes(wire.NONCE_BYTES) for _ in frames]
+        requests = zip(frames, nonces, strict=True)
+        rest = memoryview(b"".join([wire.with_nonce(*request) for request in requests]))
+        self._refuse_early_bytes()
+        incoming = wire.Incoming(nonces, self._limits.frame_bytes)
+        try:
+            while not incoming.is_complete:
+                rest = self._write_some(rest)
+                for fd, _ in self._wait_for_either(bool(rest), patience):
+                    if fd == self.worker.output_fd:
+                        self._take_output()
+                    elif fd == self.worker.reply_fd:
+                        incoming.add(self._read_some())
+        except wire.WireError as error:
+            raise ProtocolViolation(f"sent something that is not a reply: {error}") from None
+        return incoming.replies
+
+    def _write_some(self, rest: memoryview) -> memoryview:
+        try:
+            return rest[os.write(self.worker.request_fd, rest) :] if rest else rest
+        except BlockingIOError:
+            return rest
+        except BrokenPipeError:
+            self._died()
+            raise
+
+    def _read_some(self) -> bytes:
+        part = os.read(self.worker.reply_fd, CHUNK)
+        if not part:
+            self._died()
+        return part
+
+    def _wait_for_either(self, writing: bool, patience: Patience):
+        """Until there is something to read, or room to write where that is wanted."""
+        if not writing:
+            return self._wait(patience)
+        self._poll.register(self.worker.request_fd, select.POLLOUT)
+        try:
+            return self._wait(patience)
+        finally:
+            self._poll.unregister(self.worker.request_fd)
 
     def receive(self, nonce: bytes, patience: Patience):
         """The frame that carries `nonce`."""
+        return opened(*self._receive(nonce, patience))
+
+    def _receive(self, nonce: bytes, patience: Patience) -> tuple[bytes, int]:
         try:
             header = self._read(wire.HEADER.size, patience)
             sizes = wire.check_header(header, nonce, self._limits.frame_bytes)
-            body = self._read(sum(sizes), patience)
-            return wire.parse_body(body, sizes[0])
         except wire.WireError as error:
             raise ProtocolViolation(f"sent something that is not a reply: {error}") from None
+        return self._read(sum(sizes), patience), sizes[0]
 
     def drain(self) -> None:
         """Take what was printed and is still in the pipe."""
@@ -152,6 +204,14 @@ class Channel:
         raise WorkerDied(how or tr("the process closed its side of the pipe"))
 
 
+def opened(body: bytes, message_bytes: int):
+    """(reply, numbers) of a reply as it came; ProtocolViolation where it is none."""
+    try:
+        return wire.parse_body(body, message_bytes)
+    except wire.WireError as error:
+        raise ProtocolViolation(f"sent something that is not a reply: {error}") from None
+
+
 class Output:
     """What a submission printed: the first `limit` bytes, and a count of the others."""
 
@@ -201,7 +261,7 @@ def connect(
 
 def _hand_over(trusted: TrustedParts, channel: Channel, patience: Patience) -> None:
     """Give the worker trusted functions before it runs anything of the submission."""
-    request = {"op": "trust", "free": [], **asdict(trusted)}
+    request = {"op": "trust", **asdict(trusted)}
     reply, _ = channel.exchange(request, [], patience)
     if "error" in reply:
         error = reply["error"]

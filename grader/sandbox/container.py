@@ -21,8 +21,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Self
 
-from grader.sandbox.base import SandboxUnavailable, probe_once
-from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
+from grader.sandbox.base import (
+    ENVIRONMENT,
+    FIRST_UID,
+    SandboxUnavailable,
+    probe_once,
+    worker_config,
+)
 from grader.sandbox.files import CONFINE, START, WorkerFolder, remove_left_behind
 from grader.sandbox.filters import load_filter, profile_path, required_filter
 from grader.sandbox.interpreter import PACKAGES, WORKER, UnsafeInterpreter, View, interpreter_view

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grader.sandbox.config import ENVIRONMENT, worker_config
+from grader.sandbox.base import ENVIRONMENT, worker_config
 from grader.sandbox.files import HERE, START
 from grader.sandbox.interpreter import packages_folder
 from grader.sandbox.limits import PER_USER, Limits

@@ -15,8 +15,13 @@ import sys
 from pathlib import Path
 
 from grader.sandbox import confine
-from grader.sandbox.base import SandboxUnavailable, probe_once
-from grader.sandbox.config import ENVIRONMENT, FIRST_UID, worker_config
+from grader.sandbox.base import (
+    ENVIRONMENT,
+    FIRST_UID,
+    SandboxUnavailable,
+    probe_once,
+    worker_config,
+)
 from grader.sandbox.files import CONFINE, START, WorkerFolder, remove_left_behind
 from grader.sandbox.filters import load_filter, required_filter
 from grader.sandbox.interpreter import UnsafeInterpreter, interpreter_view, protected_paths

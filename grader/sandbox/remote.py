@@ -5,7 +5,7 @@ the open request, and becomes plain values made on this side.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from grader.base.words import tr
 from grader.sandbox import Limits, wire
-from grader.sandbox.channel import Channel, Output, TrustedParts, connect
+from grader.sandbox.channel import Channel, Frame, Output, TrustedParts, connect, opened
 from grader.sandbox.clock import OwnTime
+from grader.sandbox.objects import Mapped, RemoteObject
 from grader.sandbox.problems import (
     BudgetExhausted,
     OutOfRoom,
@@ -28,61 +29,15 @@ from grader.sandbox.problems import (
 
 MAX_STRIKES = 2
 MAX_STRIKES_IN_ALL = 6
+# What all requests that are sent ahead may take: three times what is slow in right code.
+AHEAD_SECONDS = 20.0
 EVERYTHING = ""
 
-
-class RemoteObject:
-    """An object that stays in the worker; attributes and methods are asked for by name."""
-
-    def __init__(self, student: "RemoteStudent", generation: int, number: int, type_name: str):
-        self._student = student
-        self._generation = generation
-        self._number = number
-        self._type_name = type_name
-        self._methods: set[str] = set()
-
-    def __getattr__(self, name: str) -> Any:
-        # Python, numpy and pytest ask any object for such names; a submission's answer is unwanted.
-        if name.startswith("__"):
-            raise AttributeError(f"{self._type_name} has no attribute {name} here")
-        if name not in self._methods:
-            known, value = self._student._get(self, name)
-            if not known:
-                return value
-            self._methods.add(name)
-        return lambda *args, **kwargs: self._student._method(self, name, args, kwargs)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._student._invoke(self, args, kwargs)
-
-    def __len__(self) -> int:
-        return self._student._length(self)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._student._item(self, key)
-
-    def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} is neither true nor false; ask for one of its attributes")
-
-    # Without it a for loop would ask for items until an IndexError of the submission's making.
-    __iter__ = None
-
-    def __repr__(self) -> str:
-        return f"<{self._type_name} of the submission>"
-
-    def described(self) -> str:
-        """For messages to students (see assignment.harness.compare)."""
-        return tr("something of type {name}", name=self._type_name)
-
-    def __del__(self) -> None:
-        self._student._release(self)
-
-
-class Mapped:
-    """Stands for the read-only arrays of a file that was mapped into the sandbox."""
-
-    def __init__(self, name: str):
-        self.name = name
+# A reply to a frame as it came: its bytes and how many of them are its message.
+Body = tuple[bytes, int]
+# What a test was answered before, to be told again; None to what it did not ask then.
+Replay = Callable[[bytes], Body | None]
+Tap = Callable[[bytes, Body], None]
 
 
 class RemoteStudent:
@@ -122,8 +77,11 @@ class RemoteStudent:
         self._given_up: dict[str, SubmissionProblem] = {}
         self._strikes: Counter[str] = Counter()
         self._spent = 0.0
+        self._spent_ahead = 0.0
         self._allowed = self._limits.total_seconds
-        self._free: list[int] = []
+        self._is_first_of_test = True
+        self._replay: Replay | None = None
+        self.tap: Tap | None = None
         self.last_call_mutated: list[str] = []
         self.last_call_unlimited = False
         self.tier: str = sandbox.tier
@@ -149,14 +107,39 @@ class RemoteStudent:
         """
         return self._ask(name, {"op": "call", "name": name, "room": room}, tuple(args), {})
 
-    def begin_test(self, nodeid: str, share: float = 1.0) -> None:
-        """Forget the problem of the test before; the next call starts a worker if none is left.
+    def begin_test(self, share: float = 1.0, replay: Replay | None = None) -> None:
+        """Forget problem and objects of the test before; a worker starts if none is left.
 
-        Until the next test no more than this share of the submission's time is used up.
+        Until the next test no more than this share of the submission's time is used up, and calls
+        are answered by `replay` as long as it has answers.
         """
         self._problem = None
         self._allowed = share * self._limits.total_seconds
+        self._generation += 1
+        self._is_first_of_test = True
+        self._replay = replay
         self.last_call_mutated = []
+
+    def ask_ahead(self, frames: Sequence[Frame]) -> list[Body]:
+        """The replies to some recorded requests that do not follow from one another.
+
+        They may take as long as one call, and are not charged for: who does not answer them so
+        quickly is asked again, one at a time.
+
+        Raises:
+            SubmissionProblem: no answer came, and the worker is stopped.
+        """
+        channel = self._channel or self._start()
+        seconds = self._limits.call_seconds
+        left = AHEAD_SECONDS - self._spent_ahead
+        patience = OwnTime(channel.clock, seconds, seconds, left)
+        try:
+            return channel.ask_ahead(frames, patience)
+        except SubmissionProblem:
+            self._stop()
+            raise
+        finally:
+            self._spent_ahead += channel.clock.end()
 
     def output_tail(self, count: int = 4000) -> str:
         """The last `count` characters of what was kept of the submission's prints."""
@@ -215,15 +198,11 @@ class RemoteStudent:
         return self._ask(f"{target._type_name}[...]", self._about(target, "item"), (key,), {})
 
     def _about(self, target: RemoteObject, op: str, **more: str) -> dict:
-        if target._generation != self._generation or self._channel is None:
+        if target._generation != self._generation:
             raise self._problem or WorkerDied(
                 tr("the worker that held this {kind} was stopped", kind=target._type_name)
             )
         return {"op": op, "h": target._number, **more}
-
-    def _release(self, target: RemoteObject) -> None:
-        if target._generation == self._generation:
-            self._free.append(target._number)
 
     def _ask(self, label: str, message: dict, args: tuple, kwargs: dict) -> Any:
         """One round trip; problems get the function's name, are counted, and stop the worker."""
@@ -233,7 +212,7 @@ class RemoteStudent:
         message["kwargs"] = {k: wire.pack(v, arrays, self._pack) for k, v in kwargs.items()}
         self.last_call_mutated = []
         try:
-            reply, numbers = self._timed_exchange(label, message, arrays)
+            reply, numbers = self._exchange(label, message, arrays)
             return self._result(message["op"], reply, numbers)
         except wire.WireError as error:
             problem = ProtocolViolation(f"{label} returned what cannot be read: {error}")
@@ -243,17 +222,35 @@ class RemoteStudent:
         except SubmissionProblem as problem:
             raise self._record(label, problem) from None
 
-    def _timed_exchange(self, label: str, message: dict, arrays: list):
+    def _exchange(self, label: str, message: dict, arrays: list) -> tuple[Any, memoryview]:
+        """The reply: recorded, or the worker's."""
+        if self._is_first_of_test:  # the worker forgets the objects of the test before
+            message["new"], self._is_first_of_test = True, False
+        try:
+            frame = wire.build_frame(bytes(8), message, arrays, self._limits.frame_bytes)
+        except wire.TooLarge as error:
+            raise ValueError(f"the arguments of {label} are too large: {error}") from None
+        body = self._replay(frame) if self._replay is not None else None
+        if body is None:
+            body = self._timed_ask(label, frame)
+        if self.tap is not None:
+            self.tap(frame, body)
+        return self._opened(label, body)
+
+    def _opened(self, label: str, body: Body) -> tuple[Any, memoryview]:
+        try:
+            return opened(*body)
+        except ProtocolViolation as problem:
+            raise ProtocolViolation(f"{label}: the program {problem}") from None
+
+    def _timed_ask(self, label: str, frame: bytes) -> Body:
         channel = self._channel or self._start()
-        message["free"], self._free = self._free, []
         left = self._allowed - self._spent
         patience = OwnTime(
             channel.clock, self._limits.call_seconds, self._limits.idle_seconds, left
         )
         try:
-            return channel.exchange(message, arrays, patience)
-        except wire.TooLarge as error:
-            raise ValueError(f"the arguments of {label} are too large: {error}") from None
+            return channel.ask(frame, patience)
         except WorkerTimeout:
             raise self._overtime(label, patience) from None
         except WorkerDied as problem:
@@ -357,8 +354,6 @@ class RemoteStudent:
         self._channel = connect(
             lambda: self._sandbox.launch(*where), self._limits, self._output, self._trusted
         )
-        self._generation += 1
-        self._free = []
         return self._channel
 
     def _stop(self) -> None:

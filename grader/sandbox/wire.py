@@ -8,7 +8,7 @@ sides, so this file may import only the standard library and numpy: the sandbox 
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from json import JSONDecoder, JSONEncoder
 from types import FunctionType
@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-HEADER = struct.Struct("<IQ8s")
+NONCE_BYTES = 8
+HEADER = struct.Struct(f"<IQ{NONCE_BYTES}s")
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_DIMENSIONS = 32
@@ -240,7 +241,12 @@ def build_frame(nonce: bytes, message: Any, arrays: list[np.ndarray], limit: int
     return b"".join([HEADER.pack(len(text), numbers, nonce), text, *parts])
 
 
-def check_header(header: bytes, nonce: bytes | None, limit: int) -> tuple[int, int]:
+def with_nonce(frame: bytes | memoryview, nonce: bytes) -> bytes:
+    """The frame with its nonce set: a frame may be asked more than once."""
+    return b"".join([frame[: HEADER.size - NONCE_BYTES], nonce, frame[HEADER.size :]])
+
+
+def check_header(header: bytes | bytearray, nonce: bytes | None, limit: int) -> tuple[int, int]:
     """Lengths of message and numbers, after the bounds and the nonce (when given) were checked."""
     message_bytes, number_bytes, got = HEADER.unpack(header)
     if nonce is not None and got != nonce:
@@ -248,6 +254,41 @@ def check_header(header: bytes, nonce: bytes | None, limit: int) -> tuple[int, i
     if message_bytes > MAX_MESSAGE_BYTES or message_bytes + number_bytes > limit:
         raise WireError(f"a frame announces {message_bytes + number_bytes} bytes")
     return message_bytes, number_bytes
+
+
+class Incoming:
+    """Takes the bytes of several replies as they come.
+
+    Attributes:
+        replies: of those that are whole the body, and how many of its bytes are the message.
+    """
+
+    def __init__(self, nonces: Sequence[bytes], limit: int) -> None:
+        """Together they may take `limit` bytes."""
+        self._nonces, self._left = nonces, limit
+        self._bytes = bytearray()
+        self.replies: list[tuple[bytes, int]] = []
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.replies) == len(self._nonces)
+
+    def add(self, part: bytes) -> None:
+        """WireError where what came is not the next reply, or comes after the last."""
+        self._bytes += part
+        at = 0
+        while not self.is_complete and len(self._bytes) - at >= HEADER.size:
+            start = at + HEADER.size
+            nonce = self._nonces[len(self.replies)]
+            message_bytes, numbers = check_header(self._bytes[at:start], nonce, self._left)
+            if len(self._bytes) < start + message_bytes + numbers:
+                break
+            at = start + message_bytes + numbers
+            self._left -= message_bytes + numbers
+            self.replies.append((bytes(self._bytes[start:at]), message_bytes))
+        del self._bytes[:at]
+        if self.is_complete and self._bytes:
+            raise WireError("more was sent than was asked for")
 
 
 def parse_body(body: bytes, message_bytes: int) -> tuple[Any, memoryview]:

@@ -34,7 +34,7 @@ from assignment.harness.words import plain
 from grader.base.words import tr
 from grader.grades.class_scores import ClassScores
 from grader.grades.policy import Judged, Score
-from grader.integrations.export.cells import number_cell, text_cell
+from grader.integrations.export.raw_csv import number_cell, text_cell
 from grader.results.record import write_atomically
 
 

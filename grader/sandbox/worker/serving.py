@@ -30,7 +30,8 @@ class Worker:
 
     def answer(self, message: dict, numbers: memoryview) -> tuple[dict, list]:
         """The reply (JSON) and its arrays."""
-        self._objects.release(message["free"])
+        if message.get("new"):  # the first request of a test
+            self._objects.forget()
         out: list = []
         try:
             reply = getattr(self, f"_{message['op']}")(message, numbers, out)
@@ -197,7 +198,7 @@ def serve(worker: Worker, requests: int, replies: int, limit: int) -> None:
 
 
 def main(config: dict) -> None:
-    """Say what this process is, then serve; `config` is described in grader.sandbox.config."""
+    """Say what this process is, then serve; `config` is described in grader.sandbox.base."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(  # type: ignore[union-attr]
             encoding="utf-8", errors="backslashreplace", line_buffering=True

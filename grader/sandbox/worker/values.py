@@ -33,9 +33,10 @@ class Objects:
             return dict(self._file(content))
         raise wire.WireError(f"unknown tag {tag}")
 
-    def release(self, numbers: list[int]) -> None:
-        for number in numbers:
-            self._held.pop(number, None)
+    def forget(self) -> None:
+        """No object of an earlier test is asked for again; the next one is number 1."""
+        self._held.clear()
+        self._next = 1
 
     def _file(self, name: str) -> dict[str, np.ndarray]:
         if name not in self._files:
