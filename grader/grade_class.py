@@ -63,6 +63,7 @@ def grade_class(
     states: Collection[str] = (),
     quiet: bool = False,
     check_fast: bool = False,
+    rehash: bool = False,
 ) -> list[Summary]:
     """Grade every submission below `paths` that `out` does not hold already; print the table.
 
@@ -71,6 +72,7 @@ def grade_class(
         accept_names: take `rope (1).py` for a missing rope.py where no other could be meant.
         paths: none for what earlier runs into `out` named.
         only: grade these ids only, which may be patterns as of file names (`B_*`).
+        rehash: read also what lies there as it did when it was graded.
         check_fast: grade each on the recorded calls and without them; who gets two verdicts is
             an error.
         states: of these, those whose result has one of these states.
@@ -105,7 +107,7 @@ def grade_class(
         secret = require_secret(secret_file) if shard else load_secret(secret_file)
         _tell_about(secret)
         grading = _grading(out, course, secret, sandbox, regrade, real_model)
-        grading = replace(grading, accept_names=accept_names)
+        grading = replace(grading, accept_names=accept_names, rehash=rehash)
         if check_fast:
             grading = _both_ways(grading)
         if limits is not None:

@@ -104,6 +104,9 @@ def run(
         SandboxName, typer.Option(help="'none' runs submissions with your own rights.")
     ] = "auto",
     regrade: Annotated[bool, typer.Option("--regrade", help="Grade again what is graded.")] = False,
+    rehash: Annotated[
+        bool, typer.Option("--rehash", help="Read also files that look unchanged.")
+    ] = False,
     secret_file: SecretOption = None,
     limits: Annotated[
         Path | None,
@@ -166,6 +169,7 @@ def run(
         shard=Shard.parse(shard) if shard is not None else None,
         accept_names=accept_names,
         check_fast=check_fast,
+        rehash=rehash,
         only=only or (),
         states=states,
         quiet=quiet,

@@ -17,6 +17,7 @@ from grader.intake.near_names import first_few
 from grader.results.changes import mixtures
 from grader.results.history import HISTORY, earlier_records
 from grader.results.history import Score as RecordScore
+from grader.results.index import Index, stamp_of
 from grader.results.marks import Marks, read_marks
 from grader.results.record import (
     SETTLED,
@@ -24,6 +25,7 @@ from grader.results.record import (
     parse_record,
     read_bounded,
     read_record,
+    record_path,
 )
 
 
@@ -96,7 +98,7 @@ def score_class(
         theirs, asked = student_key(name), student_key(of or "")
         return of is None or student_of.get(theirs, theirs) == student_of.get(asked, asked)
 
-    for record in read_records(results, problems, is_wanted):
+    for record in read_briefs(results, problems, is_wanted):
         unused.discard(student_key(record.student))
         by_record[record.student] = RecordScore.of(record)
         known = whose.get(record.student) or Submission(record.student, record.student)
@@ -245,20 +247,47 @@ def read_records(
 
     Raises GraderError where the folder does not exist.
     """
+    for name in _names(results, is_wanted):
+        record, refusal = read_record(results, name)
+        if record is not None:
+            yield record
+        else:
+            _tell(refusal, problems)
+
+
+def read_briefs(
+    results: Path, problems: list[str], is_wanted: Callable[[str], bool]
+) -> Iterator[SubmissionResult]:
+    """As read_records, what a grade is made of (see grader.results.index): what is in the index is
+    not read, and what was read is in it the next time."""
+    index = Index.load(results)
+    for name in _names(results, is_wanted):
+        stamp = stamp_of(record_path(results, name))
+        record, refusal = index.brief(name), None
+        if record is None:
+            record, refusal = read_record(results, name)
+            if record is not None:
+                index.add(record, stamp)
+        if record is not None:
+            yield record
+        else:
+            _tell(refusal, problems)
+    index.save()
+
+
+def _names(results: Path, is_wanted: Callable[[str], bool]) -> list[str]:
     if not results.is_dir():
         raise GraderError(
             f"There is no folder {results}. Grade submissions with `grader run` first, or name the "
             "folder with --results."
         )
-    for path in sorted(results.glob("*.json")):
-        if path.name.startswith(".") or not is_wanted(path.stem):
-            continue
-        record, refusal = read_record(results, path.stem)
-        if record is not None:
-            yield record
-        elif problems is not None and refusal is not None:
-            why = why_refused(refusal)
-            problems.append(tr("{why}; run `grader run` again to replace it.", why=why))
+    return [name for name in record_names(results) if is_wanted(name)]
+
+
+def _tell(refusal: Note | None, problems: list[str] | None) -> None:
+    if problems is not None and refusal is not None:
+        why = why_refused(refusal)
+        problems.append(tr("{why}; run `grader run` again to replace it.", why=why))
 
 
 def _is_marked(score: Score) -> bool:

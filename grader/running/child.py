@@ -44,6 +44,7 @@ class Grading(Generic[SuiteT]):
     sandbox: str = "auto"
     limits: Limits = field(default_factory=Limits)
     regrade: bool = False
+    rehash: bool = False  # read what looks unchanged, see grader.running.unchanged
     accept_names: bool = False  # of files, see grader.intake.near_names
     # Of the messages in the records; None: by each machine's locale.
     language: str | None = None

@@ -39,6 +39,7 @@ from grader.running.child import (
     run_child,
     tail_of,
 )
+from grader.running.unchanged import Unchanged
 
 PRELOAD = (
     "numpy",
@@ -59,6 +60,7 @@ class _Running:
     found: Found
     slot: int
     work: Path
+    fingerprint: str | None
     started: float = field(default_factory=time.monotonic)
 
 
@@ -79,6 +81,7 @@ def grade_all(
     jobs = jobs or usable_cores()
     done = [] if done is None else done
     waiting = deque(found)
+    unchanged = Unchanged.of(grading)
     graded = 0
     free_slots = list(range(min(jobs, len(waiting))))
     running: dict[int, _Running] = {}
@@ -86,22 +89,31 @@ def grade_all(
     scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=grading.out.resolve()))
     scratch.chmod(0o711)
     context = get_context("forkserver")
-    _start_server(context, preload)
     try:
         while waiting or running:
-            if waiting and graded >= grading.record_after and grading.record is not None:
-                record_once(context, grading, scratch)
-                grading = replace(grading, record=None)
-            while waiting and free_slots:
+            if waiting and (summary := unchanged.summary(waiting[0])) is not None:
+                waiting.popleft()
+                done.append(summary)
+                yield summary
+                continue
+            if waiting and free_slots:
+                _start_server(context, preload)
+                if graded >= grading.record_after and grading.record is not None:
+                    record_once(context, grading, scratch)
+                    grading = replace(grading, record=None)
                 # An interrupt between a child's start and its entry here would lose sight of it.
                 with uninterrupted(), _BOOKS:
-                    slot = free_slots.pop(0)
-                    child = _start(context, waiting.popleft(), grading, slot, scratch)
+                    child = _start(
+                        context, waiting.popleft(), unchanged, free_slots.pop(0), scratch
+                    )
                     running[child.process.sentinel] = child
+                continue
             for sentinel in _wait(running, grading.limits.slot_seconds):
                 with uninterrupted(), _BOOKS:
                     child = running[sentinel]
-                    done.append(_finish(child, grading))
+                    result, kept = _finish(child, grading)
+                    done.append(keep(result, kept, grading))
+                    unchanged.note(child.found, child.fingerprint, result)
                     del running[sentinel]
                     graded += not done[-1].kept
                     free_slots.append(child.slot)
@@ -110,6 +122,7 @@ def grade_all(
         with uninterrupted(), _BOOKS:
             for child in running.values():
                 _stop(child)
+            unchanged.index.save()
             shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -164,12 +177,14 @@ def _environment(changes: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _start(context: Any, found: Found, grading: Grading, slot: int, scratch: Path) -> _Running:
+def _start(context: Any, found: Found, unchanged: Unchanged, slot: int, scratch: Path) -> _Running:
     work = Path(tempfile.mkdtemp(dir=scratch))
     work.chmod(0o711)
-    process = context.Process(target=run_child, args=(found, grading, slot, work), daemon=False)
+    fingerprint = unchanged.fingerprint(found)
+    arguments = (found, unchanged.grading, slot, work)
+    process = context.Process(target=run_child, args=arguments, daemon=False)
     process.start()
-    return _Running(process, found, slot, work)
+    return _Running(process, found, slot, work, fingerprint)
 
 
 @contextlib.contextmanager
@@ -212,8 +227,8 @@ def _wait(running: dict[int, _Running], slot_seconds: float) -> list[int]:
     return list(dict.fromkeys([*ready, *overdue]))
 
 
-def _finish(child: _Running, grading: Grading) -> Summary:
-    """Take over a child's result, or record why there is none."""
+def _finish(child: _Running, grading: Grading) -> tuple[SubmissionResult, bool]:
+    """A child's result, or why there is none, and whether it is an earlier one."""
     was_running = child.process.exitcode is None
     exitcode = child.process.exitcode
     _stop(child)
@@ -231,11 +246,10 @@ def _finish(child: _Running, grading: Grading) -> Summary:
             how = _how_it_ended(exitcode)
             reason = tr("The grader's process for this submission {how}.", how=how)
         result = error_result(child.found, grading, reason, seconds, tail=tail_of(child.work / LOG))
-    summary = keep(result, kept, grading)
     shutil.rmtree(child.work, ignore_errors=True)
     with contextlib.suppress(ValueError):  # still there: not even SIGKILL ended it
         child.process.close()
-    return summary
+    return result, kept
 
 
 def keep(result: SubmissionResult, kept: bool, grading: Grading) -> Summary:
