@@ -253,7 +253,7 @@ def problems(peaceful: Grader, disturbed: Grader) -> list[str]:
             f"{disturbed.n_changed()} scores are said to have changed, expected "
             f"{peaceful.n_changed()}."
         )
-    ours = (".grader.lock", ".grader.handed_in")
+    ours = (".grader.lock", ".grader.handed_in", ".grader.index")
     if left := sorted(p.name for p in disturbed.out.rglob(".*") if p.name not in ours):
         found.append(f"Left behind: {', '.join(left)}.")
     with (disturbed.out / ".grader.lock").open() as lock:

@@ -20,8 +20,9 @@ import pytest
 from grader.base.errors import GraderError
 from grader.intake.course import Course
 from grader.intake.submissions import find_submissions
+from grader.results import summary as index
 from grader.results.record import SubmissionResult, read_record, record_path
-from grader.running import slots
+from grader.running import pool, slots, unchanged
 from grader.running.child import Grading
 from grader.running.locks import results_lock
 from grader.running.pool import grade_all
@@ -360,6 +361,89 @@ def test_damaged_and_unsandboxed_records_are_graded_anew(grading, tmp_path):
     assert any(note.fields["why"] == "damaged" for note in read_record(grading.out, "ana")[0].notes)
 
 
+@pytest.fixture
+def settled_class(tmp_path, grading, monkeypatch) -> Path:
+    """Two graded submissions, which no longer count as new, and no child may start for them."""
+    work = hand_in(tmp_path / "class", ana="pass", bob="pass")
+    for path in work.rglob("*"):
+        os.utime(path, (1, 1))
+    monkeypatch.setattr(unchanged, "_TICK_NS", 0)
+    graded(work, grading)
+    assert calls(grading) == ["ana", "bob"]
+    return work
+
+
+@pytest.fixture
+def started(monkeypatch) -> list[str]:
+    """Whose children were started."""
+    names = []
+    start = pool._start
+    monkeypatch.setattr(pool, "_start", lambda *a: names.append(a[1].student) or start(*a))
+    return names
+
+
+def test_what_lies_there_as_it_was_graded_is_not_read_again(settled_class, grading, started):
+    first = graded(settled_class, grading)
+    assert started == [] and all(one.kept for one in first.values())
+    record, _ = read_record(grading.out, "ana")
+    assert first["ana"] == index.summarise(record, kept=True)
+    graded(settled_class, replace(grading, rehash=True))
+    assert started == ["ana", "bob"] and calls(grading) == []
+
+
+@pytest.mark.parametrize("change", ["content", "new file", "gone", "touched", "record", "damaged"])
+def test_any_change_shows(settled_class, grading, started, change):
+    work, path = settled_class / "ana" / "attention.py", record_path(grading.out, "ana")
+    if change == "content":  # of the same size, and dated back
+        work.write_text("# pasS ana\n")
+        os.utime(work, (1, 1))
+    elif change == "new file":
+        (work.parent / "rope.py").write_text("")
+    elif change == "gone":
+        work.rename(work.with_suffix(".txt"))
+    elif change == "touched":
+        os.utime(work)
+    elif change == "record":
+        path.write_bytes(path.read_bytes().replace(b"1.0", b"1.5", 1))
+    else:
+        path.write_bytes(path.read_bytes()[:100])
+    graded(settled_class, grading)
+    assert started == ["ana"]
+    # A new time alone is read and changes nothing; nobody is graded who hands nothing in.
+    assert calls(grading) == ([] if change in ("touched", "gone") else ["ana"])
+
+
+def test_other_options_and_another_suite_ask_again(settled_class, grading, started):
+    for other in (
+        replace(grading, suite_hash="s2"),
+        replace(grading, accept_names=True),
+        replace(grading, regrade=True),
+    ):
+        started.clear()
+        graded(settled_class, other)
+        assert started == ["ana", "bob"]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"1 2 0\n{}", b"\xff"])
+def test_the_index_may_be_lost(settled_class, grading, started, content):
+    (grading.out / index.FILE).write_bytes(content)
+    assert {one.total for one in graded(settled_class, grading).values()} == {1.0}
+    assert started == ["ana", "bob"] and calls(grading) == []
+    started.clear()
+    graded(settled_class, grading)
+    assert started == []
+
+
+def test_what_was_written_a_moment_ago_is_read_again(settled_class, grading, started, monkeypatch):
+    """A second write within one tick of the disk's clock would not show."""
+    monkeypatch.setattr(unchanged, "_TICK_NS", 10**12)
+    (settled_class / "ana" / "attention.py").touch()
+    for _ in range(2):
+        started.clear()
+        graded(settled_class, grading)
+        assert "ana" in started
+
+
 @pytest.mark.slow
 def test_memory_stays_flat(grading, tmp_path):
     work = tmp_path / "class"
@@ -390,7 +474,7 @@ def test_stopping_early_stops_the_children_and_removes_the_scratch_folder(gradin
     wait_until((grading.suite.scratch / "helper_hang").exists, "a hanging child")
     running.close()
     assert not multiprocessing.active_children()
-    assert [path.name for path in grading.out.iterdir()] == ["ana.json"]
+    assert {path.name for path in grading.out.iterdir()} == {"ana.json", index.FILE}
 
 
 def test_two_graders_do_not_share_a_results_folder(tmp_path):
@@ -468,7 +552,8 @@ def test_killed_grader_loses_nothing(grading, tmp_path, fakes, course):
     assert f"({len(kept)} kept from an earlier run)" in output
     assert calls(grading) == sorted(set(names) - set(kept))
     there = {path.name for path in grading.out.iterdir()}
-    assert there == {".grader.lock", ".grader.handed_in", *(f"{name}.json" for name in names)}
+    ours = {".grader.lock", ".grader.handed_in", ".grader.index"}
+    assert there == ours | {f"{name}.json" for name in names}
     assert all((grading.out / f"{name}.json").read_bytes() == kept[name] for name in kept)
 
 

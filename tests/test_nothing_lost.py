@@ -24,7 +24,7 @@ from grader.base.errors import GraderError, Interrupted
 from grader.base.notes import in_words
 from grader.cli import main
 from grader.reports.changes import changes_csv
-from grader.results import history
+from grader.results import history, summary
 from grader.results.changes import mixed_class, read_changes
 from grader.results.disk import require_space
 from grader.results.history import HISTORY, earlier_records, replace_record
@@ -116,7 +116,7 @@ class Classroom:
         return {path.stem: path.read_bytes() for path in self.out.glob("*.json")}
 
     def leftovers(self) -> list[str]:
-        ours = (locks.LOCK_NAME, handed_in.FILE)
+        ours = (locks.LOCK_NAME, handed_in.FILE, summary.FILE)
         return [p.name for p in self.out.rglob(".*") if p.name not in ours]
 
 

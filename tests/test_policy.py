@@ -638,3 +638,23 @@ def test_a_decode_without_a_cache_gets_a_share_back_where_the_policy_says_so():
     assert [(part.part, part.points) for part in given.parts] == [(4, 1.5), (5, 0.5)]
     scaled = generous.model_copy(update={"total": 100.0})
     assert score(record, scaled).final == 40.0
+
+
+def test_scores_by_the_index_are_those_by_the_records(tmp_path, monkeypatch):
+    """With notes, tests that hold others back and a submission without a grade."""
+    from report_support import make_record, make_test
+
+    by = "test_part4_kv_cache.py::test_decode_uses_the_cache[public]"
+    held = make_test(4, "4.3", "decode", "decode", "public", state="waiting", held_by=by)
+    right = make_test(4, "4.4", "generate", "generate", "public")
+    for name, tests in (("ana", [held, right]), ("bob", [right])):
+        write_record(tmp_path, make_record(name, tests))
+    write_record(tmp_path, make_record("cyd", [], state="error"))
+    rules = Policy.load().model_copy(update={"without_cache_percent": 50.0})
+    by_records = score_class(tmp_path, rules)
+    with monkeypatch.context() as patched:
+        patched.setattr("grader.grades.class_scores.read_record", None)
+        assert score_class(tmp_path, rules) == by_records
+    assert [one.final for one in by_records] == [1.5, 1.0, None]
+    write_record(tmp_path, make_record("bob", [held]))
+    assert [one.final for one in score_class(tmp_path, rules)] == [1.5, 0.5, None]

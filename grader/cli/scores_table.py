@@ -49,12 +49,12 @@ def _row(score: Score, parts: list[int], written: bool, adjusted: bool) -> list[
         by_people = f"{score.adjusted:+g}" if score.adjusted else "-"
         cells.append(tr("set") if score.override is not None else by_people)
     cells.append(number_cell(round(score.final, 2)) if score.final is not None else "-")
-    texts = [Text(cell) for cell in cells]
-    texts[-1].stylize("bold" if graded else "bold red")
+    grade = Text(cells.pop(), style="bold" if graded else "bold red")
     return [
         Text(plain(score.label)),
         Text(spoken(score.state)),
-        *texts,
+        *map(Text, cells),
+        grade,
         Text(plain(tr("; ").join(remarks_of(score))), style="dim"),
     ]
 

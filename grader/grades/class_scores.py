@@ -17,7 +17,6 @@ from grader.intake.near_names import first_few
 from grader.results.changes import mixtures
 from grader.results.history import HISTORY, earlier_records
 from grader.results.history import Score as RecordScore
-from grader.results.index import Index, stamp_of
 from grader.results.marks import Marks, read_marks
 from grader.results.record import (
     SETTLED,
@@ -27,6 +26,7 @@ from grader.results.record import (
     read_record,
     record_path,
 )
+from grader.results.summary import Index, stamp_of
 
 
 @dataclass(frozen=True)
@@ -258,8 +258,8 @@ def read_records(
 def read_briefs(
     results: Path, problems: list[str], is_wanted: Callable[[str], bool]
 ) -> Iterator[SubmissionResult]:
-    """As read_records, what a grade is made of (see grader.results.index): what is in the index is
-    not read, and what was read is in it the next time."""
+    """As read_records, what a grade is made of: from the index where it is in there, and what is
+    read now is in it the next time (see grader.results.summary)."""
     index = Index.load(results)
     for name in _names(results, is_wanted):
         stamp = stamp_of(record_path(results, name))

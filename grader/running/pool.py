@@ -111,9 +111,7 @@ def grade_all(
             for sentinel in _wait(running, grading.limits.slot_seconds):
                 with uninterrupted(), _BOOKS:
                     child = running[sentinel]
-                    result, kept = _finish(child, grading)
-                    done.append(keep(result, kept, grading))
-                    unchanged.note(child.found, child.fingerprint, result)
+                    done.append(_finish(child, unchanged))
                     del running[sentinel]
                     graded += not done[-1].kept
                     free_slots.append(child.slot)
@@ -227,8 +225,9 @@ def _wait(running: dict[int, _Running], slot_seconds: float) -> list[int]:
     return list(dict.fromkeys([*ready, *overdue]))
 
 
-def _finish(child: _Running, grading: Grading) -> tuple[SubmissionResult, bool]:
-    """A child's result, or why there is none, and whether it is an earlier one."""
+def _finish(child: _Running, unchanged: Unchanged) -> Summary:
+    """Take over a child's result, or record why there is none."""
+    grading = unchanged.grading
     was_running = child.process.exitcode is None
     exitcode = child.process.exitcode
     _stop(child)
@@ -246,10 +245,12 @@ def _finish(child: _Running, grading: Grading) -> tuple[SubmissionResult, bool]:
             how = _how_it_ended(exitcode)
             reason = tr("The grader's process for this submission {how}.", how=how)
         result = error_result(child.found, grading, reason, seconds, tail=tail_of(child.work / LOG))
+    summary = keep(result, kept, grading)
+    unchanged.note(child.found, child.fingerprint, result)
     shutil.rmtree(child.work, ignore_errors=True)
     with contextlib.suppress(ValueError):  # still there: not even SIGKILL ended it
         child.process.close()
-    return result, kept
+    return summary
 
 
 def keep(result: SubmissionResult, kept: bool, grading: Grading) -> Summary:

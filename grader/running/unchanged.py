@@ -1,7 +1,7 @@
 """Whether a submission is what it was when its record was made, without reading it again.
 
 A run over a class that is graded then costs a look at each file. What is known is kept in the
-results' index (grader.results.index): the size, times and inode of everything that was handed in,
+results' index (grader.results.summary): the size, times and inode of everything that was handed in,
 as it lay there before it was read. What is changed, or so new that a change might not show, is read
 and hashed as ever; `--rehash` does so with all.
 """
@@ -19,9 +19,8 @@ from pathlib import Path
 from grader.base.places import GRADER
 from grader.base.words import language
 from grader.intake.submissions import Found
-from grader.results.index import Index, stamp_of
 from grader.results.record import SETTLED, SubmissionResult, record_path
-from grader.results.summary import Summary, summarise
+from grader.results.summary import Index, Summary, stamp_of, summarise
 from grader.running.child import Grading
 
 # Of files newer than this one may be written once more within one tick of the disk's clock.
