@@ -8,10 +8,20 @@ to memory; `useful` FLOPs are those that the causal mask allows.
 from .attention_variants import CoreAccount, gqa_core, mla_absorbed_core, mla_expanded_core
 from .counted_model import CountedModel, Counter
 from .einsum import einsum_flops, layer_einsums
-from .generation import generation_flops, generation_passes
-from .hardware import A100, H100, H200, Hardware, measure_this_cpu
-from .models import DEEPSEEK_V3_ATTENTION, LLAMA2_7B, LLAMA31_8B, LLAMA31_70B, LLAMA31_405B, SMALL
-from .operations import GROUPS, analytic_ops
+from .hardware import (
+    A100,
+    DEEPSEEK_V3_ATTENTION,
+    H100,
+    H200,
+    LLAMA2_7B,
+    LLAMA31_8B,
+    LLAMA31_70B,
+    LLAMA31_405B,
+    SMALL,
+    Hardware,
+    measure_this_cpu,
+)
+from .operations import GROUPS, analytic_ops, generation_flops, generation_passes
 from .roofline import (
     attention_equals_matmuls,
     decode_intensity,

@@ -12,6 +12,7 @@ PACKAGE = "assignment"
 PATTERNS = (
     "README*.md",
     "PART10*.md",
+    "PART12*.md",
     "COMPANION*.md",
     "chat.py",
     "watch.py",
