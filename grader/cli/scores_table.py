@@ -14,7 +14,7 @@ from grader.grades.class_scores import ClassScores
 from grader.grades.judgement import remarks_of
 from grader.grades.policy import Score
 from grader.grades.statistics import ClassStatistics, Summary, TestStatistics
-from grader.integrations.export.cells import number_cell
+from grader.integrations.export.csv_file import number_cell
 
 
 def scores_table(found: ClassScores) -> Table:
