@@ -136,18 +136,22 @@ def test_fork_copies_on_write(student, oracle):
     check(cache.n_free == 6, tr("a fork took blocks {when}", when=when))
     append_all(cache, other, case.k[:, 1, :, :size], case.v[:, 1, :, :size])
     append_all(cache, one, case.k[:, 2, :, :size], case.v[:, 2, :, :size])
-    check_pages(cache, 8, size, when)
+    whole = {}
     for sequence, row in ((one, 2), (other, 1)):
-        k, v = (
+        whole[sequence] = [
             np.concatenate([rows[:, 0, :, : size + 1], rows[:, row, :, :size]], axis=2)
             for rows in (case.k, case.v)
-        )
-        check_held(cache, sequence, k, v, when)
-        cache.free(sequence)  # the other one is not touched
-    check(
-        cache.n_free == 8,
-        tr("{n} blocks are free, expected {expected}", n=cache.n_free, expected=8),
-    )
+        ]
+        check_held(cache, sequence, *whole[sequence], when)
+    check_pages(cache, 8, size, when)
+    cache.free(one)
+    third = cache.add()  # which takes what was freed, and nothing that `other` holds
+    append_all(cache, third, case.k[:, 2], case.v[:, 2])
+    check_held(cache, other, *whole[other], tr("after what it was forked from was freed"))
+    cache.free(other)
+    cache.free(third)
+    words = tr("{n} blocks are free, expected {expected}", n=cache.n_free, expected=8)
+    check(cache.n_free == 8, words)
 
 
 @graded("12.1", 1, beside="test_pages_hold_what_was_appended")

@@ -379,7 +379,7 @@ def check_speculation(student: Student, case: Case, drafts: list[list[int]]) -> 
     Args:
         drafts: of each draft, which of its tokens are wrong.
     """
-    n_made = 1
+    n_made, held_after = 1, []
     for tokens, wrong, held in _speculate(student, case, drafts):
         n_right = int(wrong.argmax()) if wrong.any() else len(wrong)
         expected = case.tokens[: n_made + n_right + 1]
@@ -387,8 +387,7 @@ def check_speculation(student: Student, case: Case, drafts: list[list[int]]) -> 
         what = tr("the tokens with a draft wrong at {places}", places=wrong.nonzero()[0].tolist())
         check_array(got, expected, what, ("step",))
         n_made = len(tokens)
-        n_held = len(case.prompt) + n_made - 1
-        words = tr(
-            "the cache holds {held} positions after a draft, expected {n}", held=held, n=n_held
-        )
-        check(held == n_held, words)
+        held_after.append((held, len(case.prompt) + n_made - 1))
+    for held, n in held_after:
+        words = tr("the cache holds {held} positions after a draft, expected {n}", held=held, n=n)
+        check(held == n, words)

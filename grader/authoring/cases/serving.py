@@ -240,7 +240,7 @@ def tiles(draw: Draw, scale: float = 1.0) -> Fields:
     """A query, and a pool of which some blocks are its own.
 
     Args:
-        scale: of the queries: at a hundred a score's exponential is no number.
+        scale: of the queries: at a thousand a score's exponential is no number.
     """
     n_kv_heads, group_size = draw.groups()
     block_size, n_held = draw.between(3, 5), draw.between(2, 4)
@@ -324,6 +324,6 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     "serving/pool": pool,
     "serving/speculation": speculation,
     "serving/tiles": tiles,
-    "serving/tiles_large": partial(tiles, scale=100.0),
+    "serving/tiles_large": partial(tiles, scale=1000.0),
     "serving/int8": int8,
 }
