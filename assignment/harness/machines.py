@@ -198,6 +198,10 @@ class PagesMachine(RuleBasedStateMachine):
         sequence = self._chosen(place)
         self.story.append(tr("fork of sequence {s}", s=sequence))
         self.held[self._new(self.cache.fork(sequence))] = self.held[sequence]
+        self.holds()
+        for both in (place, len(self.held) - 1):
+            self.append(both, 1)
+            self.holds()
 
     @precondition(lambda self: self.held)
     @rule(place=st.integers(0, 9))
@@ -243,14 +247,14 @@ class EngineMachine(RuleBasedStateMachine):
     student: ClassVar[Student]
     case: ClassVar[Case]
 
-    @initialize(more=st.integers(0, 4), most=st.integers(2, 4), spare=st.integers(0, 6))
+    @initialize(more=st.integers(0, 2), most=st.integers(2, 4), spare=st.integers(0, 6))
     def start(self, more: int, most: int, spare: int) -> None:
         lengths, n_new = self.case.lengths, self.case.logits.shape[1]
         largest = -(-(int(lengths.max()) + n_new - 1) // int(self.case.block_size))
         self.watched = Watched(self.student, self.case, largest + more, most + spare, most)
         self.prompt_of: dict[int, int] = {}
 
-    @rule(which=st.lists(st.integers(0, 5), min_size=1, max_size=4), count=st.integers(1, 4))
+    @rule(which=st.lists(st.integers(0, 5), min_size=2, max_size=5), count=st.integers(1, 5))
     def submit(self, which: list[int], count: int) -> None:
         for prompt in which:
             tokens = self.case.rows[prompt][: self.case.lengths[prompt]]
@@ -271,10 +275,12 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 5), place=st.integers(0, 9))
     def fork(self, which: int, place: int) -> None:
+        """Somebody who decodes goes on with two tokens, and both append."""
         if not self._forkable():
             self.submit([which], 2)
-        for number in self._forkable()[place % 3 :][:1]:
+        for number in self._forkable()[place % 2 :][:1]:
             self._fork(number)
+        self.step(1)
 
     def _fork(self, number: int) -> None:
         prompt, n_made = self.prompt_of[number], len(self.watched.made[number])
@@ -298,10 +304,10 @@ class EngineMachine(RuleBasedStateMachine):
             self.watched.run_to_end()
 
 
-def run_pages_machine(student: Student, max_examples: int = 6) -> None:
+def run_pages_machine(student: Student, max_examples: int = 10) -> None:
     """Drive a PagedKVCache with all that it can do."""
     machine = type("PagesMachine", (PagesMachine,), {"student": student})
-    run_state_machine_as_test(draws.drawn(machine), settings=_budget(max_examples, 12))
+    run_state_machine_as_test(draws.drawn(machine), settings=_budget(max_examples, 15))
 
 
 def run_engine_machine(student: Student, case: Case, max_examples: int = 12) -> None:
