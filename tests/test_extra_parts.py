@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import itertools
 import re
 import shlex
 import subprocess
@@ -15,19 +16,25 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import hypothesis
+import numpy as np
 import pytest
 
 from assignment.harness import draws, plugin
 from assignment.harness.cases import load_cases
 from assignment.harness.compare import Mismatch
 from assignment.harness.machines import run_engine_machine, run_pages_machine
-from assignment.harness.parts import SERVING_PART, STUDENT_MODULES, TORCH_PART
+from assignment.harness.parts import SERVING_PART, STUDENT_MODULES, TORCH_PART, Part
 from assignment.harness.student import LocalBackend, Student
-from grader.diagnosis.lookup import test_name
+from grader.diagnosis import lookup
 from grader.grade_class import grade_class
 from grader.grading.suite import Suite, collect_all
 from grader.known_bugs import Bug, bug_named, make_variant
 from grader.results.record import read_record
+from reference_model import accounting
+from reference_model.accounting import LLAMA31_8B
+from solution.paged_cache import PagedKVCache, attention_in_tiles, quantize_blocks
+from solution.serving import Engine
+from solution.transformer import load_model
 
 ROOT = Path(__file__).parent.parent
 POOL = "serving/pool"
@@ -171,10 +178,10 @@ def failed_by(backend: LocalBackend, suite: Suite) -> dict[str, str]:
         if "oracle" in arguments:
             arguments["oracle"] = plugin.Oracle(case_sets[arguments["oracle"]])
         try:
-            with draws.draws_of(item.obj, suite.seed_of(test_name(item))):
+            with draws.draws_of(item.obj, suite.seed_of(lookup.test_name(item))):
                 item.obj(student=Student(backend), **arguments)
         except (Exception, pytest.skip.Exception) as error:
-            failed[test_name(item)] = str(error)
+            failed[lookup.test_name(item)] = str(error)
     return failed
 
 
@@ -203,8 +210,7 @@ def test_a_style_gets_full_marks_in_the_grader(any_sandbox, tmp_path):
 # --- the handouts -------------------------------------------------------------------------------
 
 ASSIGNMENT = ROOT / "assignment"
-ENGLISH, CHINESE = ASSIGNMENT / "PART10.md", ASSIGNMENT / "PART10.zh.md"
-SECTIONS = [f"## {TORCH_PART.section_of(name)} {name}" for name in TORCH_PART.functions]
+ENGLISH, CHINESE = "PART{}.md", "PART{}.zh.md"
 
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _DISPLAY = re.compile(r"\$\$.+?\$\$", re.DOTALL)
@@ -212,86 +218,174 @@ _DISPLAY = re.compile(r"\$\$.+?\$\$", re.DOTALL)
 _FORMULA_OR_CODE = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$|`[^`\n]+`", re.DOTALL)
 
 
-def text_of(handout: Path) -> str:
-    return handout.read_text(encoding="utf-8")
-
-
-def headings(handout: Path) -> list[str]:
-    lines = _FENCE.sub("", text_of(handout)).splitlines()
-    return [line for line in lines if line.startswith("#")]
-
-
-def chapters(handout: Path) -> list[str]:
-    return re.split(r"^##+ ", _FENCE.sub("", text_of(handout)), flags=re.MULTILINE)
-
-
-@pytest.fixture(params=[ENGLISH, CHINESE], ids=["en", "zh"])
-def handout(request) -> Path:
+@pytest.fixture(params=[TORCH_PART, SERVING_PART], ids=["part10", "part12"])
+def part(request) -> Part:
     return request.param
 
 
-def test_every_stub_has_its_section_and_no_section_is_left_over(handout):
-    assert [line for line in headings(handout) if re.match(r"## 10\.\d", line)] == SECTIONS
+def sections_of(part: Part) -> list[str]:
+    return [f"## {part.section_of(name)} {name}" for name in part.functions]
 
 
-def test_stubs_point_at_sections_that_are_there():
+def text_of(part: Part, name: str) -> str:
+    return (ASSIGNMENT / name.format(part.number)).read_text(encoding="utf-8")
+
+
+def both_texts(part: Part) -> tuple[str, str]:
+    return text_of(part, ENGLISH), text_of(part, CHINESE)
+
+
+def headings(text: str) -> list[str]:
+    return [line for line in _FENCE.sub("", text).splitlines() if line.startswith("#")]
+
+
+def chapters(text: str) -> list[str]:
+    return re.split(r"^##+ ", _FENCE.sub("", text), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("language", [ENGLISH, CHINESE])
+def test_every_stub_has_its_section_and_no_section_is_left_over(part, language):
+    numbered = [h for h in headings(text_of(part, language)) if re.match(r"## \d+\.\d", h)]
+    assert numbered == sections_of(part)
+
+
+def test_stubs_point_at_sections_that_are_there(part):
     """What `raise NotImplementedError("Part 10.1 ...: see PART10.md §10.1")` promises."""
-    tree = ast.parse((ASSIGNMENT / "decode_torch.py").read_text(encoding="utf-8"))
+    trees = [ast.parse((ASSIGNMENT / f"{m}.py").read_text(encoding="utf-8")) for m in part.modules]
     texts = [
         node.value
+        for tree in trees
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    named = {match[1] for text in texts if (match := re.match(r"Part (10\.\d+) ", text))}
-    assert named == {line.split()[1] for line in SECTIONS}
+    named = {match[1] for text in texts if (match := re.match(r"Part (1\d\.\d+) ", text))}
+    assert named == {line.split()[1] for line in sections_of(part)}
 
 
-def test_both_have_the_same_structure():
-    levels = [[line.split()[0] for line in headings(path)] for path in (ENGLISH, CHINESE)]
+def test_both_have_the_same_structure(part):
+    english, chinese = both_texts(part)
+    levels = [[line.split()[0] for line in headings(text)] for text in (english, chinese)]
     assert levels[0] == levels[1]
-    assert _FENCE.findall(text_of(ENGLISH)) == _FENCE.findall(text_of(CHINESE))
-    for one, other in zip(chapters(ENGLISH), chapters(CHINESE), strict=True):
+    assert _FENCE.findall(english) == _FENCE.findall(chinese)
+    for one, other in zip(chapters(english), chapters(chinese), strict=True):
         title = one.splitlines()[0]
-        both = [text.replace("PART10.zh.md", "PART10.md") for text in (one, other)]
+        both = [text.replace(".zh.md", ".md") for text in (one, other)]
         found = [sorted(_FORMULA_OR_CODE.findall(text)) for text in both]
         assert set(found[0]) == set(found[1]), f"under {title!r}"
-        items = [len(re.findall(r"^- ", text, re.MULTILINE)) for text in both]
-        assert items[0] == items[1], f"items under {title!r}"
+        items = [len(re.findall(r"^[-|] ", text, re.MULTILINE)) for text in both]
+        assert items[0] == items[1], f"items and rows under {title!r}"
 
 
-def test_both_name_the_same_numbers():
+def test_both_name_the_same_numbers(part):
     """Points, contexts, milliseconds: none is left out or mistyped."""
-    for one, other in zip(chapters(ENGLISH), chapters(CHINESE), strict=True):
+    english, chinese = both_texts(part)
+    for one, other in zip(chapters(english), chapters(chinese), strict=True):
         numbers = [
             set(re.findall(r"\d+(?:\.\d+)?", _FORMULA_OR_CODE.sub("", text)))
             for text in (one, other)
         ]
         # Chinese counts parts, tokens and steps in figures where English has words.
-        assert numbers[0] - {"10"} <= numbers[1], one.splitlines()[0]
+        assert numbers[0] - {str(part.number)} <= numbers[1], one.splitlines()[0]
 
 
-def test_the_chinese_is_chinese_and_links_the_english():
-    paragraphs = [p for p in _FENCE.sub("", text_of(CHINESE)).split("\n\n") if len(p) > 60]
+def test_the_chinese_is_chinese_and_links_the_english(part):
+    english, chinese = both_texts(part)
+    paragraphs = [p for p in _FENCE.sub("", chinese).split("\n\n") if len(p) > 60]
     paragraphs = [p for p in paragraphs if not _DISPLAY.fullmatch(p.strip())]
     assert [p for p in paragraphs if not re.search("[\u4e00-\u9fff]", p)] == []
-    for here, there in ((ENGLISH, CHINESE), (CHINESE, ENGLISH)):
-        assert f"]({there.name})" in "\n".join(text_of(here).splitlines()[:5])
+    for here, there in ((english, CHINESE), (chinese, ENGLISH)):
+        assert f"]({there.format(part.number)})" in "\n".join(here.splitlines()[:5])
 
 
-def test_every_command_selects_tests():
+def test_every_command_selects_tests(part):
     """All in one run of pytest's collection, each by its -k."""
-    pytest.importorskip("torch", reason="torch is not installed")
-    commands = sorted(set(re.findall(r"`(pytest assignment/ -k [^`]+)`", text_of(CHINESE))))
-    assert len(commands) == len(SECTIONS)
+    if part is TORCH_PART:
+        pytest.importorskip("torch", reason="torch is not installed")
+    commands = set(re.findall(r"`(pytest assignment/ -k [^`]+)`", text_of(part, CHINESE)))
+    assert len(commands) == len(part.functions)
+    mine = f"part{part.number}"
     command = [sys.executable, "-m", "pytest", "assignment/", "-p", "no:cacheprovider"]
     listed = subprocess.run(
-        [*command, "--collect-only", "-q", "-k", "part10"],
+        [*command, "--collect-only", "-q", "-k", mine],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     ).stdout
     names = re.findall(r"::(test_\w+)", listed)
-    for command in commands:
-        wanted = shlex.split(command)[-1].removeprefix("part10 and ").strip("()").split(" or ")
+    for command in sorted(commands):
+        wanted = shlex.split(command)[-1].removeprefix(f"{mine} and ").strip("()").split(" or ")
         assert any(word in name for word in wanted for name in names), command
+
+
+# --- the worked examples of part 12 -------------------------------------------------------------
+
+
+def rows_under(section: str) -> list[list[str]]:
+    """The cells of the table in a section of part 12's handout, without its head."""
+    (text,) = (c for c in chapters(text_of(SERVING_PART, ENGLISH)) if c.startswith(section))
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+
+
+def test_the_block_table_by_hand():
+    """Lengths of the tables, who shares what, and free blocks, after each of its steps."""
+    cache = PagedKVCache(1, 1, 1, 8, 4, np.dtype(float))
+    named: dict[str, int] = {}
+    for what, *shown, free in rows_under("12.1"):
+        who, number = what[0], int(re.search(r"(\d*)$", what)[1] or 0)
+        if "forked" in what:
+            named[who] = cache.fork(named["A"])
+        elif "freed" in what:
+            cache.free(named.pop(who))
+        elif "truncated" in what:
+            cache.truncate(named[who], number)
+        else:
+            named[who] = named[who] if who in named else cache.add()
+            cache.append(0, named[who], *np.zeros((2, 1, number, 1)))
+        tables = {name: cell.split() for name, cell in zip("ABC", shown, strict=True) if cell}
+        ours = {name: cache.block_table(sequence) for name, sequence in named.items()}
+        assert {n: len(t) for n, t in ours.items()} == {n: len(t) for n, t in tables.items()}
+        for one, other in itertools.combinations(ours, 2):
+            n_shared = len({*tables[one]} & {*tables[other]})
+            assert len({*ours[one]} & {*ours[other]}) == n_shared, what
+        assert cache.n_free == int(free), what
+
+
+def test_the_schedule_by_hand():
+    case = load_cases()[POOL]
+    model = load_model(case.config, case.params)
+    cache = PagedKVCache(2, case.config["n_kv_heads"], 4, 5, 4, np.dtype(float))
+    engine = Engine(model, cache, 6, 3)
+    for length, n_new in ((6, 4), (5, 4), (3, 2)):
+        engine.submit(np.arange(length), n_new)
+    for _, ran, *shown in rows_under("12.4"):
+        model.counter.reset()
+        makers, _ = engine.step()
+        assert model.counter.rows("w_q") // 2 == sum(map(int, ran.split(",")))
+        seen = [makers, engine.running, engine.waiting, [cache.n_free]]
+        assert [" ".join(map(str, numbers)) for numbers in seen] == shown
+    assert not engine.running and not engine.waiting
+
+
+def test_the_numbers_of_the_handout():
+    """The tile, the scales, the roofline, what blocks use, and what drafts give."""
+    text = text_of(SERVING_PART, ENGLISH)
+    keys, values = np.array([[[[0.0], [1.0]]], [[[3.0], [9.0]]]]), np.array([[[[1.0], [2.0]]]] * 2)
+    values[1] = 4
+    got = attention_in_tiles(np.ones((1, 1)), keys, values, [0, 1], 3)
+    assert f"the result is {got[0, 0]:.3f}" in text
+    integers, _ = quantize_blocks(np.array([[[[2.54, -1.0]], [[0.05, 0.127]]]]))
+    assert integers.ravel().tolist() == [127, -50, 50, 127]
+    for batch in (1, 8, 32, 128, 256):
+        ms = 1e3 * accounting.decode_step_seconds(LLAMA31_8B, batch, 1024, accounting.H100)
+        flops = accounting.decode_intensity(LLAMA31_8B, batch, 1024)
+        assert f"| {batch} | {ms:.2f} | {1e3 * batch / ms:,.0f} | {flops:.1f} |" in text
+    lengths = np.array([37, 512, 90, 1800, 260, 700, 45, 150])
+    assert f"use {lengths.sum() / (8 * 2048):.0%}".replace("%", " %") in text.replace("\n", " ")
+    for size in (16, 32, 128):
+        used = lengths.sum() / (np.ceil(lengths / size) * size).sum()
+        assert f"{100 * used:.1f} %" in text
+    for a in (0.5, 0.7, 0.8, 0.9):
+        made = [f"{(1 - a ** (k + 1)) / (1 - a):.2f}" for k in (1, 2, 4, 8)]
+        assert f"| {a} | {' | '.join(made)} |" in text
