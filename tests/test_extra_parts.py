@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+from assignment import serve_demo
 from assignment.harness import draws, plugin
 from assignment.harness.cases import load_cases
 from assignment.harness.compare import Mismatch
@@ -389,3 +391,33 @@ def test_the_numbers_of_the_handout():
     for a in (0.5, 0.7, 0.8, 0.9):
         made = [f"{(1 - a ** (k + 1)) / (1 - a):.2f}" for k in (1, 2, 4, 8)]
         assert f"| {a} | {' | '.join(made)} |" in text
+
+
+# --- the demo -----------------------------------------------------------------------------------
+
+
+def test_the_demo_serves_and_shows_each_step(capsys):
+    """On a small model: tokens are those of one by one, the table has a row a request."""
+    case = load_cases()[POOL]
+    model = load_model(case.config, case.params)
+    prompts = [row[:length] for row, length in zip(case.rows, case.lengths, strict=True)]
+    options = Namespace(blocks=8, block_size=4, budget=9, max_new_tokens=5)
+    parts, shown = SimpleNamespace(PagedKVCache=PagedKVCache, Engine=Engine), []
+    together = serve_demo.serve(parts, model, prompts, options, 4, lambda *it: shown.append(it))
+    alone = serve_demo.serve(parts, model, prompts, options, 1)
+    assert together.tokens == alone.tokens == case.logits.argmax(-1).tolist()
+    assert together.n_steps == len(shown) < alone.n_steps and together.n_preempted > 0
+    rows, footer = shown[-1]
+    assert [row[1] for row in rows] == ["done"] * len(prompts) and "blocks 0/8" in footer
+    with serve_demo.live_table() as show:  # nobody looks: a line a step
+        show(rows, footer)
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_the_demo_says_which_stub_is_left(capsys, monkeypatch):
+    def stub(options: Namespace) -> None:
+        raise NotImplementedError("Part 12.1 PagedKVCache.__init__: see PART12.md §12.1")
+
+    monkeypatch.setattr(serve_demo, "_run", stub)
+    assert serve_demo.main([]) == 1
+    assert "Not there yet: Part 12.1" in capsys.readouterr().err
