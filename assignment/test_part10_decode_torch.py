@@ -8,9 +8,9 @@ import pytest
 
 from .harness.cases import load_cases
 from .harness.compare import Mismatch, check, check_array
+from .harness.extra_parts import needs_torch, student_functions
 from .harness.models import POSITION_AXES, STEP_AXES, check_trace, random_model
 from .harness.points import graded
-from .harness.torch_part import needs_torch, student_functions
 from .harness.words import tr
 
 HEAD_AXES = ("batch", "head", "query", "feature")

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from rich.console import Console
 
+from assignment.harness.parts import SERVING_PART
 from grader.base.errors import GraderError, Interrupted
 from grader.base.seeds import Secret, load_secret, require_secret
 from grader.base.terminal import console_for_people, say
@@ -55,6 +56,7 @@ def grade_class(
     secret_file: Path | None = None,
     limits: Path | None = None,
     real_model: bool | None = None,
+    part12: bool = False,
     scheduler: str | None = None,
     shard: Shard | None = None,
     console: Console | None = None,
@@ -68,6 +70,7 @@ def grade_class(
     """Grade every submission below `paths` that `out` does not hold already; print the table.
 
     Args:
+        part12: grade the extra part, and nothing else.
         limits: a TOML file with other limits than the defaults (see grader.sandbox.limits).
         accept_names: take `rope (1).py` for a missing rope.py where no other could be meant.
         paths: none for what earlier runs into `out` named.
@@ -86,6 +89,8 @@ def grade_class(
     console = console or console_for_people()
     bounds = load_limits(limits)
     course = Course.load()
+    if part12:
+        course = course.with_modules(SERVING_PART.modules)
     results_folders = [out, *(shard.all_folders(out) if shard else ())]
     known = [] if shard else known_places(out)
     paths = list(paths) or known
@@ -106,12 +111,10 @@ def grade_class(
         # Shards that each made a secret of their own would grade by different cases.
         secret = require_secret(secret_file) if shard else load_secret(secret_file)
         _tell_about(secret)
-        grading = _grading(out, course, secret, sandbox, regrade, real_model)
+        grading = _grading(out, course, secret, sandbox, regrade, real_model, part12)
         grading = replace(grading, accept_names=accept_names, rehash=rehash)
-        if check_fast:
-            grading = _both_ways(grading)
-        if limits is not None:
-            grading = replace(grading, limits=bounds)
+        grading = replace(grading, limits=bounds if limits is not None else grading.limits)
+        grading = _both_ways(grading) if check_fast else grading
         held.enter_context(contextlib.closing(grading.suite))
         if client:
             grade, where = _on_cluster(client, grading, _recipe(secret, grading), jobs)
@@ -230,7 +233,7 @@ def _recipe(secret: Secret, grading: Grading) -> Any:
     """What a worker needs to make this run's suite."""
     from grader.cluster.worker import SuiteRecipe
 
-    return SuiteRecipe(secret.key, grading.suite.real_model is not None)
+    return SuiteRecipe(secret.key, grading.suite.real_model is not None, grading.suite.part12)
 
 
 def _on_cluster(
@@ -280,6 +283,7 @@ def _grading(
     sandbox: str,
     regrade: bool,
     real_model: bool | None,
+    part12: bool,
 ) -> Grading:
     """Load the suite once, for all children."""
     try:
@@ -288,7 +292,7 @@ def _grading(
         from grader.grading.suite import SUITE_VERSION, Suite
     except ImportError as problem:
         raise GraderError(f"The test suite cannot be loaded ({problem}); install again.") from None
-    suite, limits = Suite.load(secret.key, real_model, out), Limits()
+    suite, limits = Suite.load(secret.key, real_model, out, part12), Limits()
     return Grading(
         out=out,
         run=run_suite,

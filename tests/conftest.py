@@ -56,7 +56,7 @@ SLOW_FIXTURES = frozenset(
 TOGETHER = {
     # The sample class, graded.
     "test_carry.py": "test_grader_suite.py",
-    "test_sample_class.py": "test_grader_suite.py",
+    "test_examples.py": "test_grader_suite.py",
     # Their loops are timed, and stand still while it is not their turn.
     "test_bench.py": "test_decode_benchmark.py",
     "test_bench_torch.py": "test_decode_benchmark.py",

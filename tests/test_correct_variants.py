@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from public_run import PublicPoints, public_runs, write_package
 
-from assignment.harness.parts import GIVEN_FUNCTIONS, MODULE_OF, STUDENT_MODULES
+from assignment.harness.parts import PARTS, STUDENT_MODULES
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests" / "correct_variants"
@@ -114,7 +114,7 @@ def definitions_of_notebook() -> dict[str, str]:
         if all(isinstance(node, definitions) for node in ast.parse(source).body[1:])
         and isinstance(ast.parse(source).body[0], definitions + docstring)
     ]
-    every = ", ".join(name for name in MODULE_OF if name not in GIVEN_FUNCTIONS)
+    every = ", ".join(name for part in PARTS for name in part.functions)
     modules = {f"{module}.py": f"from .all_cells import {every}\n" for module in STUDENT_MODULES}
     future = "from __future__ import annotations\n\n"
     return modules | {"all_cells.py": future + "\n\n".join(kept)}

@@ -498,7 +498,8 @@ def test_real_submissions_get_what_they_get_here(tmp_path, scheduler, sample_cla
     assert contents(there) == contents(here)
 
 
-# ---- Submissions as bytes: what is taken on another machine is what is taken here
+# --- Submissions as bytes ------------------------------
+
 
 SECRET = b"root:x:0:0 the host's secret"
 
@@ -557,6 +558,8 @@ def a_class(folder: Path) -> Path:
 
 
 def test_what_is_graded_there_is_what_would_be_graded_here(tmp_path, course):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
     found = find_submissions([a_class(tmp_path / "class")], course)
     kinds = {one.kind for one in found}
     assert kinds == {"folder", "archive", "modules", "nothing"} and len(found) == 9
@@ -567,12 +570,6 @@ def test_what_is_graded_there_is_what_would_be_graded_here(tmp_path, course):
         there = unpack(pickle.loads(sent), tmp_path / f"there-{one.student}")
         assert not any(source.is_absolute() for source in pickle.loads(sent).sources)
         assert verdict(there, tmp_path / "there" / one.student, course) == here
-
-
-@pytest.fixture(autouse=True)
-def folders(tmp_path):
-    for name in ("here", "there"):
-        (tmp_path / name).mkdir()
 
 
 def test_what_is_sent_is_bounded(tmp_path, course):

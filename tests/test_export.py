@@ -22,10 +22,9 @@ from grader.grades.policy import Score, score
 from grader.grades.policy_file import Policy
 from grader.integrations.export import raw_csv, schema
 from grader.integrations.export.canvas import fill_column
-from grader.integrations.export.csv_file import to_csv, write_csv
+from grader.integrations.export.csv_file import number_cell, text_cell, to_csv, write_csv
 from grader.integrations.export.gradescope import results_json
 from grader.integrations.export.json_file import ScoresDocument, write_json
-from grader.integrations.export.raw_csv import number_cell, text_cell
 from grader.results.record import (
     DiagnosisRecord,
     SubmissionResult,

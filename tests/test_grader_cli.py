@@ -36,7 +36,7 @@ def command(monkeypatch, tmp_path):
         blank_tests=(), real_model=None, hash_now=lambda key: "s", close=lambda: None
     )
 
-    def grading(out, course, secret, sandbox, regrade, real_model) -> Grading:
+    def grading(out, course, secret, sandbox, regrade, real_model, part12) -> Grading:
         return Grading(out, print, suite, "s", "1", course, sandbox, regrade=regrade)
 
     def grade_all(found, grading, jobs, done):

@@ -123,7 +123,7 @@ from grader import grade_class as grader_run
 from grader.cli import main as cli
 from grader.running import child, pool
 
-def grading(out, course, secret, sandbox, regrade, real_model):
+def grading(out, course, secret, sandbox, regrade, real_model, part12):
     suite = fake_suite.Suite({scratch!r})
     return child.Grading(out, fake_suite.run, suite, "s1", "1", course, sandbox, regrade=regrade)
 

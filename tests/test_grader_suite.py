@@ -13,7 +13,7 @@ import pytest
 import grader.grading.rules
 import grader.grading.submission
 import grader.grading.suite
-from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
+from assignment.harness.parts import MODULE_OF, PARTS, STUDENT_MODULES
 from grader.authoring.in_words import questions
 from grader.authoring.sample_class import EXAMPLES, KEPT
 from grader.base.errors import GraderError
@@ -126,7 +126,9 @@ def test_the_first_bad_step_is_recorded(results):
 def test_unfinished_work_is_not_started_or_waiting(results):
     states = {t.part: t.state for t in result_of(results, "half-finished").tests}
     done = dict.fromkeys((1, 2, 3), "passed")
-    assert states == dict.fromkeys(PART_BY_NUMBER, "not_started") | done | {5: states[5]}
+    assert states == dict.fromkeys((part.number for part in PARTS), "not_started") | done | {
+        5: states[5]
+    }
     assert states[5] in ("not_started", "waiting")
 
 

@@ -28,6 +28,7 @@ from grader.grading.confirm import REFERENCE, require_reference
 ROOT = Path(__file__).parent.parent
 HERE = Path(__file__).parent
 CASES = tomllib.loads((HERE / "wrong_how.toml").read_text(encoding="utf-8"))
+WITHOUT_TWIN = CASES.pop("without_twin")
 
 
 def files_of(case: dict) -> dict[str, str]:
@@ -253,8 +254,8 @@ def test_a_property_pays_only_beside_a_proof():
 
 
 def test_a_test_that_asks_for_no_oracle_has_a_twin_or_a_reason():
-    """without_twin.toml says what keeps a table of answers from passing."""
-    reasons = tomllib.loads((HERE / "without_twin.toml").read_text(encoding="utf-8"))
+    """wrong_how.toml says behind its cases what keeps a table of answers from passing."""
+    reasons = WITHOUT_TWIN
     from grader.grading.suite import collect_public
 
     items, _ = collect_public()

@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from assignment.harness.diagnosis import NO_ARRAY, PASSED, Observation, diagnose
 from assignment.harness.hints import LEVELS, hint, part_hints
 from assignment.harness.known_bugs import KNOWN_BUGS_FILE, StoredSignatures, known_bugs
 from assignment.harness.outcome import Outcome
-from assignment.harness.parts import PARTS
+from assignment.harness.parts import PARTS, SERVING_PART
 from assignment.harness.points import grading_of
 from assignment.harness.student import NotStarted
 from grader.base.places import HIDDEN_TESTS
@@ -34,7 +35,7 @@ from grader.results.record import TestResult
 ROOT = Path(__file__).parent.parent
 NAMES = [bug.name for bug in all_bugs()]
 # Part 11's answers have a list of mistakes of their own, see test_exercises.py.
-WITH_BUGS = [part for part in PARTS if part.module != "exercises"]
+WITH_BUGS = [*(part for part in PARTS if part.module != "exercises"), SERVING_PART]
 
 
 class Bench:
@@ -45,6 +46,7 @@ class Bench:
 
     def __init__(self, suite: Suite) -> None:
         items, self.case_sets = collect_all(suite)
+        items += collect_all(replace(suite, part12=True))[0]
         self.all_public = [i for i in items if "[hidden" not in i.name]
         self.all_public = [i for i in self.all_public if i.path.parent != HIDDEN_TESTS]
         self.items = [item for item in items if lookup.is_comparable(item)]
@@ -115,9 +117,11 @@ def test_a_bug_is_left_out_only_where_it_changes_nothing(bench, monkeypatch):
                 assert difference(seen, whole) == 0, (item.name, bugs)
 
 
-def some_pairs(count: int, seed: int) -> list[tuple[str, str]]:
-    """Pairs of bugs drawn from those that one code can have."""
-    pairs = list(itertools.combinations(NAMES, 2))
+def some_pairs(count: int, seed: int, extra: bool = False) -> list[tuple[str, str]]:
+    """Pairs of bugs drawn from those that one code can have; with `extra`, one is of part 12."""
+    of_extra = {bug.name for bug in all_bugs() if bug.part == SERVING_PART.number}
+    pairs = itertools.combinations(NAMES, 2)
+    pairs = [pair for pair in pairs if extra == bool(of_extra & {*pair})]
     random.Random(seed).shuffle(pairs)
     return list(itertools.islice(filter(fit_together, pairs), count))
 
@@ -131,11 +135,11 @@ def fit_together(pair: tuple[str, str]) -> bool:
 
 def test_pairs_are_told_as_the_pair_or_a_member_and_never_as_a_third(bench):
     exact = 0
-    for pair in some_pairs(20, seed=60):
+    for pair in some_pairs(20, seed=60) + some_pairs(10, seed=12, extra=True):
         found = named(diagnose(bench.observations(pair), bench.live))
         assert found <= set(pair), f"{pair} was told as {found}"
         exact += found == set(pair)
-    assert exact >= 18
+    assert exact >= 27
 
 
 def test_an_unknown_bug_gets_no_name(bench):
@@ -217,7 +221,7 @@ def test_each_entry_is_told_in_both_languages(bug):
     assert all(any("\u4e00" <= c <= "\u9fff" for c in text.zh) for text in texts)
     assert not any("\u4e00" <= c <= "\u9fff" for text in texts for c in text.en)
     assert len(bug.explanation.en) > 80
-    assert bug.module in {part.module for part in PARTS}
+    assert bug.module in {module for part in WITH_BUGS for module in part.modules}
 
 
 def test_pitfalls_of_the_seeds_are_cited():
@@ -242,7 +246,7 @@ def test_each_part_has_hints_in_both_languages():
 def test_hints_give_no_line_of_the_solution_away():
     hints = [*part_hints().values(), *(bug.hints for bug in known_bugs().values())]
     told = " ".join(f"{text.en} {text.zh}" for texts in hints for text in texts)
-    for module in {part.module for part in PARTS}:
+    for module in {module for part in (*PARTS, SERVING_PART) for module in part.modules}:
         solution = (ROOT / "solution" / f"{module}.py").read_text(encoding="utf-8")
         lines = [line.strip() for line in solution.splitlines()]
         assert [line for line in lines if len(line) > 25 and line in told] == []

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from reference_model.accounting import LLAMA31_8B, generation_flops
 from reference_model.laboratory import decoding, one_head, pooling, positions
-from reference_model.laboratory.savings import saving
 
 pytest.importorskip("rich", reason="the lecture needs rich")
 pytest.importorskip("typer", reason="the lecture needs typer")
@@ -237,7 +236,7 @@ def test_decode_correctness():
 @pytest.mark.slow
 def test_what_a_cache_saves_grows_with_the_text():
     """L2 §5.4: both ways run and write the same text."""
-    short, long = saving(4), saving(12)
+    short, long = decoding.saving(4), decoding.saving(12)
     assert 3 < short.flops_ratio < 4 and 9 < long.flops_ratio < 12
     flops = [generation_flops(LLAMA31_8B, 64, n, cached=False) for n in (512, 1024)]
     cached = [generation_flops(LLAMA31_8B, 64, n, cached=True) for n in (512, 1024)]

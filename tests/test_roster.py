@@ -394,7 +394,7 @@ def course(monkeypatch, tmp_path):
         close=lambda: None,
     )
 
-    def grading(out, course, secret, sandbox, regrade, real_model) -> Grading:
+    def grading(out, course, secret, sandbox, regrade, real_model, part12) -> Grading:
         return Grading(out, print, suite, suite.hash, "1", course, sandbox, regrade=regrade)
 
     def grade_all(found, grading, jobs, done):

@@ -42,7 +42,7 @@ def world(monkeypatch, tmp_path):
         close=lambda: None,
     )
 
-    def grading(out, course, secret, sandbox, regrade, real_model) -> Grading:
+    def grading(out, course, secret, sandbox, regrade, real_model, part12) -> Grading:
         name = f"{suite.hash}-{secret.key.hex()[:4]}"
         return Grading(out, print, suite, name, "1", course, sandbox)
 

@@ -26,7 +26,7 @@ from assignment.harness import words
 from assignment.harness.compare import Mismatch, check_array
 from assignment.harness.hints import HINTS_FILE, hint, part_hints
 from assignment.harness.known_bugs import known_bugs
-from assignment.harness.parts import PARTS, TORCH_PART
+from assignment.harness.parts import PARTS, SERVING_PART, TORCH_PART
 
 ROOT = Path(__file__).parent.parent
 HARNESS = sorted((ROOT / "assignment" / "harness").rglob("*.py"))
@@ -78,7 +78,7 @@ def said() -> list[Said]:
 
 
 def every_text() -> set[str]:
-    parts = {part.title for part in (*PARTS, TORCH_PART)}
+    parts = {part.title for part in (*PARTS, SERVING_PART, TORCH_PART)}
     return {text for text, _ in said()} | titles(TESTS) | axes() | parts | LOOKED_UP
 
 

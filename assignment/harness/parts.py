@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the homework; function m of part n is section `n.m` of the handout."""
+    """One part of the homework; function m of part n is section `n.m` of the handout.
+
+    Attributes:
+        elsewhere: the modules of those functions that are not in `module`.
+    """
 
     number: int
     title: str
     module: str
     functions: tuple[str, ...]
+    elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def section_of(self, function: str) -> str:
         """The handout section of a function, as in `4.3` for decode_step."""
         return f"{self.number}.{self.functions.index(function) + 1}"
+
+    def module_of(self, function: str) -> str:
+        """The module that a function belongs in."""
+        return self.elsewhere.get(function, self.module)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """All modules of the part, in the order of its functions."""
+        return tuple(dict.fromkeys(map(self.module_of, self.functions)))
 
 
 PARTS: tuple[Part, ...] = (
@@ -103,7 +118,7 @@ PARTS: tuple[Part, ...] = (
     ),
 )
 
-# Extra and not among PARTS: it needs torch, which no part before it does (see torch_part.py).
+# Extra and not among PARTS: it needs torch, which no part before it does (see extra_parts.py).
 TORCH_PART = Part(
     10,
     "Fast decode in torch",
@@ -112,7 +127,29 @@ TORCH_PART = Part(
 )
 TORCH_MODEL_FILE = "torch_model.py"  # given
 
-PART_BY_NUMBER: dict[int, Part] = {part.number: part for part in PARTS}
+# Extra and not among PARTS: it has points of its own, and runs where it is asked for.
+SERVING_PART = Part(
+    12,
+    "Serving",
+    "serving",
+    (
+        "PagedKVCache",
+        "ragged_prefill",
+        "ragged_decode_step",
+        "Engine",
+        "speculative_step",
+        "attention_in_tiles",
+        "quantize_blocks",
+        "dequantize_blocks",
+    ),
+    dict.fromkeys(
+        ("PagedKVCache", "attention_in_tiles", "quantize_blocks", "dequantize_blocks"),
+        "paged_cache",
+    ),
+)
+
+# What `grader run` can grade, part 12 in runs of its own.
+PART_BY_NUMBER: dict[int, Part] = {part.number: part for part in (*PARTS, SERVING_PART)}
 
 STUDENT_MODULES: tuple[str, ...] = tuple(dict.fromkeys(part.module for part in PARTS))
 
@@ -122,7 +159,7 @@ GIVEN_FUNCTIONS: dict[str, str] = dict.fromkeys(
 )
 
 MODULE_OF: dict[str, str] = {
-    name: part.module for part in PARTS for name in part.functions
+    name: part.module_of(name) for part in PART_BY_NUMBER.values() for name in part.functions
 } | GIVEN_FUNCTIONS
 
 # Files a student receives complete; the grader always uses its own copies of them.

@@ -15,17 +15,18 @@ import pytest
 from . import draws
 from .at_home import AT_HOME, AtHome, place_in_table
 from .cases import Case, Cases, load_cases
+from .extra_parts import asked_for as extra_asked_for
+from .extra_parts import pytest_ignore_collect
 from .hints import hint
 from .limit import CALL_SECONDS, CallLimit
 from .outcome import OUTCOME, outcome_of
 from .page.own import FILE as PAGE
 from .page.own import PageWriter
+from .parts import TORCH_PART
 from .remarks import begin as forget_remarks
 from .report import Report
 from .student import Backend, LocalBackend, Student
 from .timing import MARKS, asked_for, leave_out_timing_tests
-from .torch_part import asked_for as part10_asked_for
-from .torch_part import pytest_ignore_collect
 from .words import LANGUAGES, speak
 
 BACKEND = pytest.StashKey[Backend]()
@@ -101,7 +102,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[BACKEND] = LocalBackend(package)
         config.stash[CASE_SETS] = {"public": load_cases()}
         home = install_at_home(config)
-        if asked_for(config) or part10_asked_for(config):
+        if asked_for(config) or extra_asked_for(config, TORCH_PART):
             # No points of PARTS in them: pytest's own words and reasons serve best.
             config.option.tbstyle = "line"
             if terminal := config.pluginmanager.get_plugin("terminalreporter"):

@@ -23,7 +23,7 @@ import pytest
 
 from .compare import Mismatch
 from .memory import Needed, traced
-from .parts import MODULE_OF, PARTS
+from .parts import MODULE_OF, PART_BY_NUMBER
 from .words import tr
 
 _STUB_MESSAGE = re.compile(r"Part (\d+\.\d+) (\w+)")
@@ -163,7 +163,7 @@ def not_started(error: NotImplementedError, fallback: str = "") -> NotStarted:
     if found:
         return NotStarted(found[1], found[2])
     for name in (_raised_in(error), fallback):
-        for part in PARTS:
+        for part in PART_BY_NUMBER.values():
             if name in part.functions:
                 return NotStarted(part.section_of(name), name)
     return NotStarted("0.0", fallback)

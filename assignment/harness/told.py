@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .diagnosis import Diagnosis
 from .known_bugs import known_bugs
 from .outcome import Outcome
+from .parts import SERVING_PART
 from .words import tr, tr_n
 
 
@@ -76,9 +77,10 @@ def held(waiting: Sequence[Outcome]) -> str:
 
 def next_step(needs: str) -> str:
     """The stub to write next, and where the handout speaks of it."""
-    return tr(
-        "Next: {needs} (assignment/README.md §{section})", needs=needs, section=needs.split()[0]
-    )
+    section = needs.split()[0]
+    if section.startswith(f"{SERVING_PART.number}."):
+        return tr("Next: {needs} (assignment/PART12.md §{section})", needs=needs, section=section)
+    return tr("Next: {needs} (assignment/README.md §{section})", needs=needs, section=section)
 
 
 def explanation(name: str) -> str:

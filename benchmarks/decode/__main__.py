@@ -21,7 +21,7 @@ import torch
 
 from solution.torch_model import TorchTransformer
 
-from . import accounts, clock, loops, measure, results
+from . import accounts, count_cpu_time, loops, measure, results
 from .bound import Bound
 from .c_step import can_step
 from .sizes import CPU_MODEL, LECTURE_MODEL, random_params
@@ -36,7 +36,7 @@ def main() -> int:
     options = _options()
     deadline = time.monotonic() + 60 * options.minutes - LECTURE_SECONDS
     if options.cpu_time:
-        clock.count_cpu_time()
+        count_cpu_time()
     torch.set_grad_enabled(False)
     config, params = CPU_MODEL, random_params(CPU_MODEL)
     models = {

@@ -10,7 +10,7 @@ from reference_model.accounting import analytic_ops, generation_flops, total
 from reference_model.config import ModelConfig
 from solution.torch_model import TorchTransformer
 
-from . import clock, record
+from . import now, record
 from .loops import Params, Recompute
 from .measure import random_prompt
 
@@ -64,7 +64,7 @@ def _recompute(model: TorchTransformer, prompt: torch.Tensor, n: int) -> torch.T
 def _timed(work, repeats: int) -> tuple[float, torch.Tensor]:
     times = []
     for _ in range(repeats):
-        start = clock.now()
+        start = now()
         result = work()
-        times.append(clock.now() - start)
+        times.append(now() - start)
     return min(times), result

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from solution.torch_model import TorchTransformer
 
-from . import clock
+from . import now
 
 COLUMNS = 512
 
@@ -50,10 +50,10 @@ class Passes:
         """The seconds that each of n passes took."""
         taken = []
         for _ in range(n):
-            start = clock.now()
+            start = now()
             for product in self.products:
                 product()
-            taken.append(clock.now() - start)
+            taken.append(now() - start)
         return taken
 
 

@@ -15,6 +15,7 @@ import argparse
 import ast
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -39,6 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path("benchmarks/mutation")
 NEEDED = ("assignment", "grader", "reference_model", "solution", str(HERE), "pyproject.toml")
 SESSION = "session.sqlite"
+HIDDEN = "python benchmarks/mutation/hidden_check.py"
 # A mutant that asks for a huge array fails at once on every machine, large or small.
 ADDRESS_SPACE = 8 * 2**30
 
@@ -64,6 +66,7 @@ class Workshop:
         self.copies = [folder / f"copy-{number}" for number in range(jobs)]
         for copy in self.copies:
             _copy_project(copy)
+            _write_hidden_config(copy / HERE)
         self._cosmic_ray(self.copies[0], "init", str(HERE / "public.toml"), SESSION)
         with use_db(self.copies[0] / SESSION) as db:
             items = db.work_items
@@ -108,6 +111,14 @@ class Workshop:
     def _cosmic_ray(cwd: Path, *arguments: str) -> None:
         if subprocess.run(_command(*arguments), cwd=cwd).returncode != 0:
             sys.exit(f"cosmic-ray {arguments[0]} failed; its message is above")
+
+
+def _write_hidden_config(folder: Path) -> None:
+    """What cosmic-ray is given for the survivors: the grader's cases and tests, 3 to 8 s a run."""
+    public = (folder / "public.toml").read_text(encoding="utf-8")
+    hidden = re.sub(r"^test-command = .*", f'test-command = "{HIDDEN}"', public, flags=re.M)
+    hidden = re.sub(r"^timeout = .*", "timeout = 80.0", hidden, flags=re.M)
+    (folder / "hidden.toml").write_text(hidden, encoding="utf-8")
 
 
 def _copy_project(copy: Path) -> None:

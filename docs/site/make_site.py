@@ -35,6 +35,7 @@ NAMES = {
     "docs/index.md": "index",
     "assignment/README.md": "handout",
     "assignment/PART10.md": "part10",
+    "assignment/PART12.md": "part12",
     "assignment/COMPANION.md": "companion",
 }
 WORDS = {

@@ -10,9 +10,11 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from assignment.harness.parts import (
     PARTS,
+    SERVING_PART,
     STUDENT_MODULES,
     TORCH_MODEL_FILE,
     TORCH_PART,
@@ -27,31 +29,40 @@ COPIED = {
 }
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-_DEFINITION = re.compile(r"^( *)(?:def|class) (\w+)")
+_DEFINITION = re.compile(r"^( *)(def|class) (\w+)")
 
 
 class MarkerError(ValueError):
     """Solution markers that do not pair up."""
 
 
+class Scope(NamedTuple):
+    """A function or class around a line."""
+
+    indent: int
+    name: str
+    is_class: bool
+
+
 def make_stub(source: str, filename: str) -> str:
     """Replace each marked block in a function by a NotImplementedError naming part and section.
 
-    A marked block at the top level of a file is a helper of the solution and vanishes.
+    A marked block at the top level of a file or a class is a helper of the solution and vanishes.
 
     Raises:
         MarkerError: an unpaired marker, or a block in a function that no part lists.
     """
     lines: list[str] = []
-    scopes: list[tuple[int, str]] = []  # enclosing definitions: indentation and name
+    scopes: list[Scope] = []  # enclosing definitions
     inside = False
     # Part 10 has functions by the names of part 4's.
-    parts = (TORCH_PART,) if Path(filename).stem == TORCH_PART.module else PARTS
+    parts = (TORCH_PART,) if Path(filename).stem == TORCH_PART.module else (*PARTS, SERVING_PART)
     for number, line in enumerate(source.splitlines(), start=1):
         definition = _DEFINITION.match(line)
         if definition and not inside:
             indent = len(definition[1])
-            scopes = [*(scope for scope in scopes if scope[0] < indent), (indent, definition[2])]
+            outer = [scope for scope in scopes if scope.indent < indent]
+            scopes = [*outer, Scope(indent, definition[3], definition[2] == "class")]
         if line.strip() == BEGIN:
             if inside:
                 raise MarkerError(f"{filename} line {number}: a second {BEGIN} before {END}")
@@ -69,16 +80,18 @@ def make_stub(source: str, filename: str) -> str:
 
 
 def _stub_lines(
-    marker: str, scopes: list[tuple[int, str]], place: str, parts: tuple[Part, ...]
+    marker: str, scopes: list[Scope], place: str, parts: tuple[Part, ...]
 ) -> Iterator[str]:
     indent = len(marker) - len(marker.lstrip())
-    if indent == 0:
+    around = [scope for scope in scopes if scope.indent < indent]
+    if indent == 0 or (around and around[-1].is_class):
         return
-    names = [name for scope_indent, name in scopes if scope_indent < indent]
+    names = [scope.name for scope in around]
     for part in parts:
         if names and names[0] in part.functions:
             section = part.section_of(names[0])
-            handout = "PART10.md" if part is TORCH_PART else "README.md"
+            is_extra = part in (TORCH_PART, SERVING_PART)
+            handout = f"PART{part.number}.md" if is_extra else "README.md"
             message = f"Part {section} {'.'.join(names)}: see {handout} §{section}"
             yield f'{marker[:indent]}raise NotImplementedError("{message}")'
             return
@@ -94,7 +107,7 @@ def generated_files() -> dict[str, str]:
     """Stubs and given files as students get them, by file name."""
     stubs = {
         f"{module}.py": make_stub(_read(SOLUTION / f"{module}.py"), f"solution/{module}.py")
-        for module in (*STUDENT_MODULES, TORCH_PART.module)
+        for module in (*STUDENT_MODULES, TORCH_PART.module, *SERVING_PART.modules)
     }
     copies = {name: _read(home / name) for home, names in COPIED.items() for name in names}
     return stubs | copies

@@ -33,7 +33,7 @@ def scores(
     from grader.cli.scores_table import scores_table
     from grader.grades.class_scores import score_class
     from grader.grades.policy_file import Policy
-    from grader.integrations.export.raw_csv import number_cell
+    from grader.integrations.export.csv_file import number_cell
 
     speak(lang)
     found = score_class(out, Policy.load(policy), submitted)

@@ -31,6 +31,7 @@ from grader.cli.show import show
 from grader.cli.similar import similar
 
 ENV_DEBUG = "GRADER_DEBUG"
+RESULTS, RESULTS_OF_PART12 = Path("results"), Path("results-part12")
 EXIT_ERRORS, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 app = typer.Typer(
@@ -93,7 +94,7 @@ def run(
             show_default="those of the last run",
         ),
     ] = None,
-    out: OutOption = Path("results"),
+    out: OutOption = RESULTS,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -116,6 +117,13 @@ def run(
         bool | None,
         typer.Option(help="Also test on SmolLM2-135M.", show_default="if it is installed"),
     ] = None,
+    part12: Annotated[
+        bool,
+        typer.Option(
+            "--part12",
+            help="Grade the extra part on serving and nothing else, into a folder of its own.",
+        ),
+    ] = False,
     scheduler: Annotated[
         str | None,
         typer.Option(help="Grade on the workers of this dask scheduler: tls://HOST:8786."),
@@ -158,13 +166,14 @@ def run(
     states = {*(state or ()), *(("error", "partial") if failed else ())}
     summaries = grade_class(
         paths or (),
-        out,
+        out if out != RESULTS or not part12 else RESULTS_OF_PART12,
         jobs=jobs,
         sandbox=sandbox,
         regrade=regrade or bool(states),
         secret_file=secret_file,
         limits=limits,
         real_model=real_model,
+        part12=part12,
         scheduler=scheduler,
         shard=Shard.parse(shard) if shard is not None else None,
         accept_names=accept_names,

@@ -16,7 +16,7 @@ from grader.base.terminal import say
 from grader.base.words import language, tr
 from grader.grades.class_lists import read_rows
 from grader.intake.answers import answer_hash
-from grader.integrations.export.raw_csv import number_cell, text_cell
+from grader.integrations.export.csv_file import number_cell, text_cell
 from grader.results.marks import Mark, Marks, add_marks, mark_key, new_mark, read_marks
 from grader.results.record import write_atomically
 

@@ -14,7 +14,7 @@ from grader.grades.class_scores import ClassScores
 from grader.grades.judgement import remarks_of
 from grader.grades.policy import Score
 from grader.grades.statistics import ClassStatistics, Summary, TestStatistics
-from grader.integrations.export.raw_csv import number_cell
+from grader.integrations.export.csv_file import number_cell
 
 
 def scores_table(found: ClassScores) -> Table:
@@ -49,12 +49,12 @@ def _row(score: Score, parts: list[int], written: bool, adjusted: bool) -> list[
         by_people = f"{score.adjusted:+g}" if score.adjusted else "-"
         cells.append(tr("set") if score.override is not None else by_people)
     cells.append(number_cell(round(score.final, 2)) if score.final is not None else "-")
-    grade = Text(cells.pop(), style="bold" if graded else "bold red")
+    texts = [Text(cell) for cell in cells]
+    texts[-1].stylize("bold" if graded else "bold red")
     return [
         Text(plain(score.label)),
         Text(spoken(score.state)),
-        *map(Text, cells),
-        grade,
+        *texts,
         Text(plain(tr("; ").join(remarks_of(score))), style="dim"),
     ]
 

@@ -76,7 +76,7 @@ def _grade(student: str, out: Path, policy: Path | None, submitted: Path | None)
     from grader.grades.class_scores import score_class
     from grader.grades.judgement import remarks_of
     from grader.grades.policy_file import Policy
-    from grader.integrations.export.raw_csv import number_cell
+    from grader.integrations.export.csv_file import number_cell
 
     of_class = score_class(out, Policy.load(policy), submitted, of=student)
     score = next((one for one in of_class if student in (one.submission, *one.attempts)), None)

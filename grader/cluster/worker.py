@@ -17,6 +17,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
+from assignment.harness.parts import SERVING_PART
 from grader.base.errors import GraderError
 from grader.base.places import GRADER
 from grader.cluster.packing import unpack
@@ -42,22 +43,24 @@ class SuiteRecipe:
 
     key: bytes = field(repr=False)
     real_model: bool
+    part12: bool = False
 
     def hash(self) -> str:
         """What the suite's hash will be, without making it."""
         from grader.grading.suite import suite_hash
 
-        return suite_hash(self.key, self.real_model)
+        return suite_hash(self.key, self.real_model, self.part12)
 
     def load(self, scratch: Path) -> Any:
         """The suite; its hidden cases lie in `scratch`."""
         from grader.grading.suite import Suite
 
-        return Suite.load(self.key, self.real_model, scratch)
+        return Suite.load(self.key, self.real_model, scratch, self.part12)
 
     def course(self) -> Course:
         """The homework installed here."""
-        return Course.load()
+        course = Course.load()
+        return course.with_modules(SERVING_PART.modules) if self.part12 else course
 
     def tier(self, sandbox: str) -> str:
         """The sandbox that this machine would use; GraderError when it has none."""

@@ -31,7 +31,7 @@ from assignment.harness.diagnosis import (
 )
 from assignment.harness.known_bugs import StoredSignatures
 from assignment.harness.outcome import Outcome
-from assignment.harness.parts import PARTS
+from assignment.harness.parts import PART_BY_NUMBER
 from assignment.harness.points import grading_of
 from assignment.harness.student import Student
 from grader.known_bugs import Conflict, Variant, all_bugs, bug_named, make_variant, noting_calls
@@ -184,4 +184,8 @@ def reached_parts(item: pytest.Function, case_sets: dict[str, Cases]) -> list[in
     """The parts whose functions run when a test runs on the solution."""
     with noting_calls() as called:
         replay(item, variant_with(()), case_sets)
-    return [p.number for p in PARTS if called & {f"{p.module}.{name}" for name in p.functions}]
+    return [
+        part.number
+        for part in PART_BY_NUMBER.values()
+        if called & {f"{part.module_of(name)}.{name}" for name in part.functions}
+    ]

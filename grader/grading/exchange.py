@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, STUDENT_MODULES
+from assignment.harness.parts import MODULE_OF, PART_BY_NUMBER, PARTS, STUDENT_MODULES
 from grader.base.places import SOLUTION
 from grader.results.record import TestResult
 from grader.sandbox.channel import TrustedParts
@@ -55,15 +55,21 @@ def exchangeable_parts(test: TestResult) -> Parts:
     """The parts of these functions, and those that may have kept the test's file from running."""
     parts = {PART_OF[name] for name in exchangeable(test)}
     if (failure := test.import_failure) is not None:
-        others = {n: file_of(n) for n in PART_BY_NUMBER if file_of(n) != file_of(test.part)}
+        own = files_of(test.part)
+        others = {p.number: file_of(p.number) for p in PARTS if file_of(p.number) not in own}
         at_fault = {n for n, file in others.items() if file == failure.file}
         parts |= at_fault or others.keys()
     return frozenset(parts)
 
 
 def file_of(part: int) -> str:
-    """The file that the functions of a part belong in."""
+    """The file that the functions of a required part belong in."""
     return f"{PART_BY_NUMBER[part].module}.py"
+
+
+def files_of(part: int) -> set[str]:
+    """The files that the functions of a part belong in."""
+    return {f"{module}.py" for module in PART_BY_NUMBER[part].modules}
 
 
 def shared_name(file: str, function: str, case: str) -> str:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,12 @@ ITS_LIKE = "test_serving.py::test_long_grouped_decode"
 
 
 class Bench:
-    """The whole suite, to be run in this process on variants of the solution."""
+    """The whole suite and part 12's, to be run in this process on variants of the solution."""
 
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
         self.items, self._case_sets = collect_all(suite)
+        self.items += collect_all(replace(suite, part12=True))[0]
 
     def passes(self, item: pytest.Function, variant: Variant) -> bool:
         """Whether a variant passes a test with the cases and the draws of this suite."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from assignment.harness.parts import PART_BY_NUMBER
+from assignment.harness.parts import PARTS
 from grader.results.record import TestResult
 
-from .exchange import Exchange, Parts, exchangeable_parts, file_of
+from .exchange import Exchange, Parts, exchangeable_parts, files_of
 
 # Calls that hang or die before a trusted run gives up: the first run has waited for them already.
 MAX_STRIKES = 2
@@ -67,7 +67,9 @@ def repeated(
     search.try_parts({test: guilty & parts for test, parts in search.open.items()})
     search.all_at_once()
     guilty |= {test.part for test in results if test.id in search.helped.not_at_all}
-    for part in sorted(PART_BY_NUMBER, key=lambda part: (part not in guilty, part)):
+    for part in sorted(
+        (part.number for part in PARTS), key=lambda part: (part not in guilty, part)
+    ):
         search.try_parts(search.open_with({part}))
     search.leave_out()
     return search.helped
@@ -78,7 +80,9 @@ def _is_lost(test: TestResult) -> bool:
     if test.state == "passed" or test.state == "not_started":
         return False
     failure = test.import_failure
-    return failure is None or failure.kind != "not_python" or failure.file != file_of(test.part)
+    return (
+        failure is None or failure.kind != "not_python" or failure.file not in files_of(test.part)
+    )
 
 
 def _wrong_for_sure(results: Sequence[TestResult]) -> Parts:
@@ -129,7 +133,7 @@ class _Search:
     def leave_out(self) -> None:
         """Open tests are right with all parts: find those that are needed."""
         needed = dict(self.open)
-        for part in sorted(PART_BY_NUMBER):
+        for part in sorted(part.number for part in PARTS):
             fewer = {t: parts - {part} for t, parts in needed.items() if part in parts}
             for test in self._repeat(fewer):
                 needed[test] = fewer[test]

@@ -15,8 +15,10 @@ import pytest
 from assignment.harness import draws, plugin
 from assignment.harness.cases import Cases
 from assignment.harness.compare import Mismatch
+from assignment.harness.extra_parts import file_of
 from assignment.harness.memory import MIB, Needed
 from assignment.harness.outcome import OUTCOME
+from assignment.harness.parts import SERVING_PART
 from assignment.harness.student import Backend
 from grader.base.errors import GraderError
 from grader.base.places import ASSIGNMENT, HIDDEN_TESTS
@@ -49,9 +51,18 @@ UNUSED_PLUGINS = (
 # ones with the points of their public twins.
 PUBLIC_SHARE = 0.75
 
+WHOLE = (str(ASSIGNMENT), str(HIDDEN_TESTS))
+
 
 class Asked(Protocol):
-    """What a session asks: the cases, the real model, and the seeds of what tests draw."""
+    """What a session asks: which tests, the cases, the real model, and the seeds of what is drawn.
+
+    Attributes:
+        part12: whether the extra part's tests run, and no others.
+    """
+
+    @property
+    def part12(self) -> bool: ...
 
     @property
     def real_model(self) -> real_model.RealModel | None: ...
@@ -246,8 +257,7 @@ def run_pytest(session: GradingSession, *options: str) -> int:
         "--assert=plain",
         f"--lang={language()}",  # else the plugin would choose anew, by the locale
         *options,
-        str(ASSIGNMENT),
-        str(HIDDEN_TESTS),
+        *([str(ASSIGNMENT / file_of(SERVING_PART))] if session.suite.part12 else WHOLE),
     ]
     return pytest.main(
         arguments, plugins=[plugin, session, *([session.told] if session.told is not None else [])]

@@ -87,6 +87,7 @@ def stale(fresh: dict, path: Path = KNOWN_BUGS_FILE) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Write the signatures of the public tests, or with --check only say whether they are stale."""
     items, case_sets = collect_public()
+    items += collect_public(part12=True)[0]
     live = LiveSignatures(filter(is_comparable, items), case_sets)
     table = signature_table(items, case_sets, live)
     if "--check" in arguments:

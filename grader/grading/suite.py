@@ -48,6 +48,7 @@ class Suite:
         hash: changes when anything changes that could change a result.
         draws: what the examples of tests without cases are drawn by, see `seed_of`.
         blank_tests: every test without points, what a student who handed in nothing gets.
+        part12: whether this is the extra part's tests, and no others.
     """
 
     hidden_cases: Path
@@ -55,13 +56,17 @@ class Suite:
     hash: str
     draws: bytes = field(default=b"", repr=False)
     blank_tests: tuple[TestResult, ...] = ()
+    part12: bool = False
 
     @classmethod
-    def load(cls, secret: bytes, with_real_model: bool | None, scratch: Path) -> Suite:
+    def load(
+        cls, secret: bytes, with_real_model: bool | None, scratch: Path, part12: bool = False
+    ) -> Suite:
         """Compute the hidden cases of a secret.
 
         Args:
             with_real_model: None takes the real model if it is installed.
+            part12: the extra part alone, which asks nothing of the real model.
             scratch: where the hidden cases may lie during the run: the results folder, whose
                 next user removes what a killed run left there.
 
@@ -69,9 +74,9 @@ class Suite:
             GraderError: the real model is asked for and not installed.
         """
         model = None
-        if with_real_model is not False:
+        if with_real_model is not False and not part12:
             model = real_model.prepare(secret, SUITE_VERSION)
-        if with_real_model and model is None:
+        if with_real_model and model is None and not part12:
             raise GraderError(
                 "The real model is not installed. Fetch it with `python -m reference_model.smollm2`"
                 " (93 MB), or leave out --real-model."
@@ -81,7 +86,8 @@ class Suite:
         seed = derive_seed(secret, SUITE_VERSION, "cases")
         hidden_cases.write_bytes(golden.to_bytes(golden.make_cases(seed, with_hidden=True)))
         draws_key = derive_seed(secret, SUITE_VERSION, "draws").to_bytes(8, "big")
-        suite = cls(hidden_cases, model, suite_hash(secret, model is not None), draws_key)
+        digest = suite_hash(secret, model is not None, part12)
+        suite = cls(hidden_cases, model, digest, draws_key, part12=part12)
         return replace(suite, blank_tests=tuple(collect(suite)))
 
     def close(self) -> None:
@@ -90,7 +96,7 @@ class Suite:
 
     def hash_now(self, secret: bytes) -> str:
         """The hash of the files as they are on disk by now."""
-        return suite_hash(secret, self.real_model is not None)
+        return suite_hash(secret, self.real_model is not None, self.part12)
 
     def seed_of(self, test: str) -> int:
         """What a test draws its own examples by: unknown to students, the same for all."""
@@ -121,10 +127,10 @@ class Suite:
         return {real_model.MAPPED_NAME: self.real_model.weights} if self.real_model else {}
 
 
-def suite_hash(secret: bytes, with_real_model: bool = False) -> str:
+def suite_hash(secret: bytes, with_real_model: bool = False, part12: bool = False) -> str:
     """A digest of the tests, the given code, the reference and the secret."""
     digest = hashlib.sha256(
-        f"{SUITE_VERSION} {hypothesis.__version__} {with_real_model} ".encode()
+        f"{SUITE_VERSION} {hypothesis.__version__} {with_real_model} {part12} ".encode()
         + hashlib.sha256(secret).digest()
     )
     for path in _sources():
@@ -164,9 +170,10 @@ def collect_all(suite: Suite) -> tuple[list[pytest.Function], dict[str, Cases]]:
     return session.items, suite.case_sets
 
 
-def collect_public() -> tuple[list[pytest.Function], dict[str, Cases]]:
+def collect_public(part12: bool = False) -> tuple[list[pytest.Function], dict[str, Cases]]:
     """As collect_all, the public cases alone."""
-    session = GradingSession(Suite(hidden_cases=Path(), real_model=None, hash=""), backend=None)
+    suite = Suite(hidden_cases=Path(), real_model=None, hash="", part12=part12)
+    session = GradingSession(suite, backend=None)
     run_pytest(session, "--collect-only")
     items = [item for item in session.items if visibility_of(item) == "public"]
     return items, {"public": load_cases()}

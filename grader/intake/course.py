@@ -1,6 +1,6 @@
 """The trusted side of a homework: its package, stubs and given files."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.authoring import skeleton
@@ -42,6 +42,10 @@ class Course:
             tuple(parts.MODULE_OF),
             skeleton.generated_files(),
         )
+
+    def with_modules(self, modules: tuple[str, ...]) -> "Course":
+        """The same with more modules of the student's: those of an extra part."""
+        return replace(self, student_modules=self.student_modules + modules)
 
     @property
     def module_files(self) -> frozenset[str]:

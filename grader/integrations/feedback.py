@@ -29,8 +29,8 @@ from grader.grades.class_scores import record_of, score_class
 from grader.grades.policy import Score
 from grader.grades.policy_file import Policy
 from grader.integrations.export import raw_csv
+from grader.integrations.export.csv_file import number_cell, text_cell
 from grader.integrations.export.gradescope import write_results
-from grader.integrations.export.raw_csv import number_cell, text_cell
 from grader.reports.pages.place import page_names, require_own_folder
 from grader.reports.pages.student import student_page
 from grader.results.record import SubmissionResult, write_atomically

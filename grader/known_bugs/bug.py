@@ -63,7 +63,7 @@ class Bug(BaseModel):
     @property
     def module(self) -> str:
         """The solution's module that the bug is in."""
-        return PART_BY_NUMBER[self.part].module
+        return PART_BY_NUMBER[self.part].module_of(self.change[0].where.partition(".")[0])
 
     @property
     def changes(self) -> Mapping[str, tuple[Change, ...]]:

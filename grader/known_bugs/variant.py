@@ -15,7 +15,7 @@ from functools import cache
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from assignment.harness.parts import MODULE_OF, STUDENT_MODULES
+from assignment.harness.parts import MODULE_OF, SERVING_PART, STUDENT_MODULES
 from assignment.harness.student import InProcess
 from grader.base.places import SOLUTION
 
@@ -24,7 +24,7 @@ from .patch import Change, PatchProblem, patched_modules
 
 # Each after those that it imports from, so that it imports the wrong ones.
 _GIVEN = "transformer"
-_MODULES = ("attention", "rope", "gqa", *STUDENT_MODULES)
+_MODULES = ("attention", "rope", "gqa", *STUDENT_MODULES, *SERVING_PART.modules)
 _FILE = "variant:"
 _numbers = itertools.count()
 

@@ -8,7 +8,6 @@ to memory; `useful` FLOPs are those that the causal mask allows.
 from .attention_variants import CoreAccount, gqa_core, mla_absorbed_core, mla_expanded_core
 from .counted_model import CountedModel, Counter
 from .einsum import einsum_flops, layer_einsums
-from .generation import generation_flops, generation_passes
 from .hardware import (
     A100,
     DEEPSEEK_V3_ATTENTION,
@@ -22,7 +21,7 @@ from .hardware import (
     Hardware,
     measure_this_cpu,
 )
-from .operations import GROUPS, analytic_ops
+from .operations import GROUPS, analytic_ops, generation_flops, generation_passes
 from .roofline import (
     attention_equals_matmuls,
     decode_intensity,

@@ -28,7 +28,7 @@ from reference_model.accounting import (
     total,
 )
 from reference_model.config import ModelConfig
-from reference_model.laboratory import decoding, pooling, savings
+from reference_model.laboratory import decoding, pooling
 from reference_model.layers import attention as attention_of
 from reference_model.word2vec import training_cost
 
@@ -49,7 +49,7 @@ def decode_correctness() -> Table:
 
 @table("what-a-cache-saves")
 def what_a_cache_saves() -> Table:
-    runs = [savings.saving(n_tokens) for n_tokens in (16, 64, 256)]
+    runs = [decoding.saving(n_tokens) for n_tokens in (16, 64, 256)]
     rows = [(run.n_tokens, run.flops_ratio, run.time_ratio) for run in runs]
     without, cached = (generation_flops(LLAMA31_8B, 1000, 8000, c) for c in (False, True))
     executed = _executed(LLAMA31_8B, 1000, 8000, False) / _executed(LLAMA31_8B, 1000, 8000, True)

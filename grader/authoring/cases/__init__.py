@@ -11,7 +11,18 @@ from typing import Any
 
 from assignment.harness.cases import load_cases
 
-from . import accounts, decode, exercises, filled, functions, hidden, latent, lengths, words
+from . import (
+    accounts,
+    decode,
+    exercises,
+    filled,
+    functions,
+    hidden,
+    latent,
+    lengths,
+    serving,
+    words,
+)
 from .draw import Draw
 
 Fields = dict[str, Any]
@@ -25,6 +36,7 @@ BUILDERS: dict[str, Callable[[Draw], Fields]] = {
     **accounts.BUILDERS,
     **words.BUILDERS,
     **exercises.BUILDERS,
+    **serving.BUILDERS,
 }
 
 # Cases whose inputs are all drawn from a few options, and those inputs.

@@ -19,7 +19,8 @@ from typing import Literal
 from grader.base.errors import GraderError
 from grader.grades.class_lists import read_file, student_key
 from grader.grades.policy import Score
-from grader.integrations.export.raw_csv import NotCsv, Row, join, number_cell, parse
+from grader.integrations.export.csv_file import number_cell
+from grader.integrations.export.raw_csv import NotCsv, Row, join, parse
 from grader.results.record import write_atomically
 
 Match = Literal["auto", "login", "sis", "id", "name"]

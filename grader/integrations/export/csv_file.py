@@ -34,8 +34,11 @@ from assignment.harness.words import plain
 from grader.base.words import tr
 from grader.grades.class_scores import ClassScores
 from grader.grades.policy import Judged, Score
-from grader.integrations.export.raw_csv import number_cell, text_cell
 from grader.results.record import write_atomically
+
+# What makes Excel, LibreOffice or Google Sheets read a cell as a formula; the wide forms are taken
+# for the narrow ones by some of them.
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def write_csv(scores: ClassScores, path: Path) -> None:
@@ -103,3 +106,15 @@ def _decision(judged: Judged) -> str:
 
 def _text(text: str) -> str:
     return text_cell(plain(text, lines=True))
+
+
+def text_cell(text: str) -> str:
+    """`text` that no spreadsheet computes: an apostrophe stands before what would be a formula."""
+    if text.startswith(("\t", "\r", "\n")) or text.lstrip().startswith(_FORMULA):
+        return f"'{text}"
+    return text
+
+
+def number_cell(number: float | None) -> str:
+    """`12`, `12.5`, or nothing: at most 6 digits after the point, never an exponent."""
+    return "" if number is None else f"{number:.6f}".rstrip("0").rstrip(".")

@@ -1,11 +1,7 @@
-"""CSV: a file whose cells are replaced one by one, and what may stand in a cell."""
+"""A CSV file whose cells can be replaced one by one while every other byte stays as it is."""
 
 import re
 from dataclasses import dataclass
-
-# What makes Excel, LibreOffice or Google Sheets read a cell as a formula; the wide forms are taken
-# for the narrow ones by some of them.
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 _ENDS = ("\r\n", "\n", "\r")
 _QUOTED = re.compile(r'"(?P<text>(?:[^"]|"")*+)"(?P<rest>.*)', re.DOTALL)
@@ -74,15 +70,3 @@ def parse(text: str, delimiter: str) -> list[Row]:
 def join(rows: list[Row], delimiter: str) -> str:
     """The text that the rows came from, with the cells that were replaced."""
     return "".join(delimiter.join(row.cells) + row.end for row in rows)
-
-
-def text_cell(text: str) -> str:
-    """`text` that no spreadsheet computes: an apostrophe stands before what would be a formula."""
-    if text.startswith(("\t", "\r", "\n")) or text.lstrip().startswith(_FORMULA):
-        return f"'{text}"
-    return text
-
-
-def number_cell(number: float | None) -> str:
-    """`12`, `12.5`, or nothing: at most 6 digits after the point, never an exponent."""
-    return "" if number is None else f"{number:.6f}".rstrip("0").rstrip(".")

@@ -12,8 +12,10 @@ PACKAGE = "assignment"
 PATTERNS = (
     "README*.md",
     "PART10*.md",
+    "PART12*.md",
     "COMPANION*.md",
     "chat.py",
+    "serve_demo.py",
     "watch.py",
     "word_vectors.py",
     "conftest.py",

@@ -1,7 +1,8 @@
-"""Part 10 is extra, needs torch, and runs only where "part10" is asked for: `-k part10`.
+"""Parts 10 and 12 are extra, and run only where they are asked for: `-k part10`, `-k part12`.
 
-It is no entry of PARTS: the grader's sandbox has no torch, so `grader run` neither collects nor
-counts it (`grader bench` times it). Whoever does not ask for it never imports torch.
+Neither is an entry of PARTS. Part 10 needs torch, which is not in the grader's sandbox: `grader
+run` neither collects nor counts it (`grader bench` times it), and whoever does not ask for it never
+imports torch. Part 12 has points of its own: `grader run --part12` grades it and nothing else.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ import pytest
 
 from .at_home import AT_HOME
 from .compare import Mismatch
-from .parts import TORCH_MODEL_FILE, TORCH_PART
+from .parts import SERVING_PART, TORCH_MODEL_FILE, TORCH_PART, Part
 from .student import NotStarted, not_started
 from .words import tr
 
-FILE = f"test_part{TORCH_PART.number}_{TORCH_PART.module}.py"
-ASK = f"part{TORCH_PART.number}"
+
+def file_of(part: Part) -> str:
+    """The name of the file with the tests of an extra part."""
+    return f"test_part{part.number}_{part.module}.py"
+
+
+FILES = {file_of(part): part for part in (TORCH_PART, SERVING_PART)}
 
 
 def needs_torch() -> str:
@@ -30,24 +36,26 @@ def needs_torch() -> str:
     return tr("part 10 needs torch: pip install torch")
 
 
-def asked_for(config: pytest.Config) -> bool:
-    """Whether -k, -m or a path of the command line names part 10."""
+def asked_for(config: pytest.Config, part: Part) -> bool:
+    """Whether -k, -m or a path of the command line names an extra part."""
     texts = [config.getoption("keyword", default=""), config.getoption("markexpr", default="")]
-    return any(ASK in str(text) for text in [*texts, *(Path(a).name for a in config.args)])
+    names = [Path(argument).name for argument in config.args]
+    return any(f"part{part.number}" in str(text) for text in [*texts, *names])
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave the file alone unless it is asked for; its name also contains "part1"."""
-    return True if collection_path.name == FILE and not asked_for(config) else None
+    part = FILES.get(collection_path.name)
+    return True if part is not None and not asked_for(config, part) else None
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> Generator[None, None, None]:
-    """After everything else: the points of part 10, or one line on how to get to it."""
+    """After everything else: the points of part 10, or a line on how to get to each extra part."""
     yield
-    if asked_for(config):
+    if asked_for(config, TORCH_PART):
         home: Any = config.pluginmanager.get_plugin(AT_HOME)
         done = [o for o in home.outcomes if o.grading.part == TORCH_PART.number]
         if done:
@@ -63,7 +71,9 @@ def pytest_terminal_summary(
             ask = tr("part 10, fast decode in torch: pytest assignment/ -k part10")
             has_torch = importlib.util.find_spec("torch") is not None
             what = ask if has_torch else needs_torch()
+            serving = tr("part 12, serving: pytest assignment/ -k part12")
             terminalreporter.write_line(tr("\n(Extra: {what})", what=what))
+            terminalreporter.write_line(tr("(Extra: {what})", what=serving))
 
 
 def student_functions(package: str) -> SimpleNamespace:
