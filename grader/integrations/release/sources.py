@@ -14,6 +14,7 @@ PATTERNS = (
     "PART10*.md",
     "COMPANION*.md",
     "chat.py",
+    "look.py",
     "watch.py",
     "word_vectors.py",
     "conftest.py",
