@@ -330,8 +330,12 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
 
 def look_at(language: Language, text: str, packages: list[str], n_new: int) -> str | None:
     """The page; None where not even attention is there. The first package writes the text."""
-    prompt = language.encode(text)[:MAX_TOKENS]
+    encoded = language.encode(text)
+    prompt = encoded[:MAX_TOKENS]
     observers = [Observer(package, language.model) for package in packages]
+    if len(encoded) > MAX_TOKENS:
+        words = tr("The text is longer: its first {n} tokens are shown.", n=MAX_TOKENS)
+        observers[0].say(words)
     tokens = observers[0].write(prompt, max(n_new, 0))
     seen = [observer.look(tokens) for observer in observers]
     if all(one.logits is None and one.whole is None for one in seen):

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -207,6 +207,14 @@ def test_a_package_that_is_not_there_or_cannot_be_read_is_told(importable, run_l
     assert "SyntaxError" in said.stderr and "Traceback" not in said.stderr
 
 
+def test_a_long_text_is_cut_and_it_says_so(run_look):
+    said, page = run_look("--impl", "solution", text="ab" * look.MAX_TOKENS)
+    assert said.returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert f"its first {look.MAX_TOKENS} tokens are shown" in text
+    assert len(data_of(text)["tokens"]) == look.MAX_TOKENS
+
+
 def test_an_error_in_the_loop_is_told_with_its_line(importable):
     seen = observed(package_of(importable, ("mask = causal_mask(", "mask = 1 / 0 + causal_mask(")))
     assert any("ZeroDivisionError" in note and "kv_cache.py:" in note for note in seen.notes)
@@ -395,8 +403,10 @@ def data_of(page: str) -> dict:
 
 
 @pytest.mark.parametrize("language", words.LANGUAGES)
-def test_the_page_of_look_loads_nothing_and_its_policy_lets_it_run(run_look, language):
-    said, page = run_look("--impl", "solution", "--lang", language, text="</script><i>")
+def test_the_page_of_look_loads_nothing_and_its_policy_lets_it_run(run_look, language, monkeypatch):
+    hostile = replace(look.tiny_language(), word=lambda token: "</script><i>")
+    monkeypatch.setattr(look, "tiny_language", lambda: hostile)
+    said, page = run_look("--impl", "solution", "--lang", language, text="abc")
     assert said.returncode == 0
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"(src|href)=|@import|url\(|https?://(?!www\.w3\.org)", text)
