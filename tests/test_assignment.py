@@ -227,7 +227,7 @@ def test_a_selection_of_tests_runs_alone(arguments):
 
 # ---- Code that is right up to some length only loses points, wherever that length lies
 
-WRONG = tomllib.loads((ROOT / "tests" / "wrong_lengths.toml").read_text(encoding="utf-8"))
+WRONG = tomllib.loads((ROOT / "tests" / "wrong.toml").read_text(encoding="utf-8"))
 SHORTEST, LONGEST = 32, 250
 LAST_PART = 6
 _numbers = count()

@@ -22,7 +22,7 @@ from grader.sandbox import Limits, SandboxUnavailable, choose_sandbox
 from grader.sandbox.remote import RemoteStudent
 
 SOLUTION = Path(__file__).parents[1] / "solution"
-CASES = tomllib.loads(Path(__file__).with_name("wrong_trust.toml").read_text(encoding="utf-8"))
+CASES = tomllib.loads(Path(__file__).with_name("wrong.toml").read_text(encoding="utf-8"))["trust"]
 
 # For a kv_cache.py that tells the trusted attention.py to whoever listens, once it can see it.
 LEAK = """
@@ -97,7 +97,7 @@ def leaking(folder: Path, how: str) -> Path:
 
 
 def wrong_case(folder: Path, case: dict) -> Path:
-    """A case of wrong_trust.toml as it is handed in."""
+    """A case of `trust` in wrong.toml as it is handed in."""
     if not case.get("alone"):
         changes = {file.removesuffix(".py"): text for file, text in case["files"].items()}
         return handed_in(folder, **{m: text_of(m) + text for m, text in changes.items()})

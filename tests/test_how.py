@@ -1,6 +1,6 @@
 """How, not only what: a decode without its cache, copies of K and V, and waste that is only told.
 
-Each case of wrong_how.toml is the solution with a few functions written anew.
+Each case of `how` in wrong.toml is the solution with a few functions written anew.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from grader.grading.confirm import REFERENCE, require_reference
 
 ROOT = Path(__file__).parent.parent
 HERE = Path(__file__).parent
-CASES = tomllib.loads((HERE / "wrong_how.toml").read_text(encoding="utf-8"))
-WITHOUT_TWIN = CASES.pop("without_twin")
+WRONG_AND_TWINS = tomllib.loads((HERE / "wrong.toml").read_text(encoding="utf-8"))
+CASES = WRONG_AND_TWINS["how"]
 
 
 def files_of(case: dict) -> dict[str, str]:
@@ -254,8 +254,8 @@ def test_a_property_pays_only_beside_a_proof():
 
 
 def test_a_test_that_asks_for_no_oracle_has_a_twin_or_a_reason():
-    """wrong_how.toml says behind its cases what keeps a table of answers from passing."""
-    reasons = WITHOUT_TWIN
+    """`without_twin` in wrong.toml says what keeps a table of answers from passing."""
+    reasons = WRONG_AND_TWINS["without_twin"]
     from grader.grading.suite import collect_public
 
     items, _ = collect_public()

@@ -76,6 +76,33 @@ def pages(site):
     return {path.name: Reader(path) for path in site.glob("*.html")}
 
 
+def test_figures_of_several_panels_are_stacked_on_a_narrow_screen(site):
+    """In the language of the page, each of its panels once."""
+    for name, cuts in make_site.PANELS.items():
+        below = name.replace(".svg", ".narrow.svg")
+        drawn = (site / "media" / below).read_text(encoding="utf-8")
+        assert drawn.count("<svg x=") == len(cuts) + 1
+        wide = int(re.search(r'^<svg [^>]*width="(\d+)"', drawn)[1])
+        assert wide <= 460  # at 390 its words can still be read
+        for page, fragment in (("handout.html", ""), ("handout.zh.html", "#zh")):
+            assert f'srcset="media/{below}{fragment}"' in (site / page).read_text("utf-8")
+
+
+def test_figures_speak_the_language_of_their_page(site, tmp_path):
+    """`figure.svg#zh`, in a real browser: the words of one language are drawn, not the other's."""
+    figure = (site / "media" / "assignment-figures-decode.svg").read_text(encoding="utf-8")
+    script = """addEventListener("load", () => {
+      const words = [...document.querySelectorAll(".en, .zh")];
+      document.title = words.find((e) => e.getBBox().width).textContent; });"""
+    page = tmp_path / "figure.html"
+    page.write_text(f"<title></title>{figure}<script>{script}</script>", encoding="utf-8")
+    titles = [
+        re.search(r"<title>(.*?)</title>", dump_dom(page, fragment)[0])[1]
+        for fragment in ("", "#zh")
+    ]
+    assert titles == ["recompute", "重算"]
+
+
 def test_nothing_is_loaded_from_elsewhere(site, pages):
     for name, page in pages.items():
         assert {"base.css", "site.css", "site.js"} <= set(page.loads), name

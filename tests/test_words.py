@@ -29,7 +29,10 @@ from assignment.harness.known_bugs import known_bugs
 from assignment.harness.parts import PARTS, SERVING_PART, TORCH_PART
 
 ROOT = Path(__file__).parent.parent
-HARNESS = sorted((ROOT / "assignment" / "harness").rglob("*.py"))
+HARNESS = [
+    *sorted((ROOT / "assignment" / "harness").rglob("*.py")),
+    ROOT / "assignment" / "look.py",
+]
 DICTIONARY = words.DICTIONARY.chinese
 TESTS = sorted((ROOT / "assignment").glob("test_*.py"))
 
@@ -98,7 +101,16 @@ def test_a_translation_uses_what_its_message_is_given():
 
 def test_translations_are_chinese():
     same = {"batch {n}", "token {n}", "query {n}", "key {n}", "i {n}", "j {n}", "k {n}"}
-    same |= {", ", "; ", ".", " ", "{sentence}.", "{n} of {all}", "{listed}, {part}"}
+    same |= {
+        ", ",
+        "; ",
+        ".",
+        " ",
+        "{sentence}.",
+        "{n} of {all}",
+        "{listed}, {part}",
+        "{name}: {words}",
+    }
     assert not_chinese(DICTIONARY, same | {"the logits", "{what} of {place}"}) == []
 
 

@@ -167,6 +167,7 @@ GIVEN_FILES: tuple[str, ...] = (
     "__init__.py",
     "transformer.py",
     "chat.py",
+    "look.py",
     "watch.py",
     "word_vectors.py",
     "smollm2.py",

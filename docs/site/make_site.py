@@ -38,6 +38,20 @@ NAMES = {
     "assignment/PART12.md": "part12",
     "assignment/COMPANION.md": "companion",
 }
+# Figures of several panels, and the x between them.
+PANELS = {
+    f"assignment-figures-{name}.svg": cuts
+    for name, cuts in {
+        "attention": (311,),
+        "mask": (205, 495),
+        "heads": (262, 474),
+        "rope": (400,),
+        "decode": (372,),
+        "gqa": (266, 508),
+        "mla": (395,),
+        "shapes": (460,),
+    }.items()
+}
 WORDS = {
     "en": {
         "skip": "Skip to the text",
@@ -187,6 +201,7 @@ def _read(root: Path, page: Page, pages: dict[str, Page], out: Path) -> None:
     text = (root / page.source).read_text(encoding="utf-8")
     try:
         page.document = render(text, link, image)
+        page.document.html = _with_narrow(page.document.html)
     except FormulaError as error:
         raise BuildError(f"{page.source}: {error}") from error
     page.short = page.short or page.document.title
@@ -220,7 +235,46 @@ def _image(root: Path, page: Page, out: Path, address: str) -> str:
     target = out / "media" / source.replace("/", "-")
     target.parent.mkdir(exist_ok=True)
     shutil.copyfile(root / source, target)
-    return f"media/{target.name}"
+    fragment = urlsplit(address).fragment
+    address = f"media/{target.name}{f'#{fragment}' if fragment else ''}"
+    if cuts := PANELS.get(target.name):
+        below = target.with_suffix(".narrow.svg")
+        below.write_text(_stacked(target.read_text(encoding="utf-8"), cuts), encoding="utf-8")
+    return address
+
+
+def _stacked(svg: str, cuts: tuple[int, ...]) -> str:
+    """The figure cut at these x, its pieces below each other."""
+    width, height = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', svg).groups())
+    opening, _, inside = svg.removesuffix("</svg>\n").partition(">")
+    ground = re.search(r"<rect width.*?/>", inside)[0]
+    ends = list(zip((0, *cuts), (*cuts, width), strict=True))
+    most, whole = max(right - left for left, right in ends), height * len(ends)
+    sizes = [(rf'"{width}"', f'"{most}"'), (rf'"{height}"', f'"{whole}"')]
+    for old, new in sizes:
+        ground = ground.replace(old, new)
+    opening = re.sub(r'viewBox=.*?height="\d+"', "", opening)
+    opening += f' viewBox="0 0 {most} {whole}" width="{most}" height="{whole}"'
+    inside = inside.replace(re.search(r"<rect width.*?/>", inside)[0], "")
+    pieces = [
+        f'<svg x="{(most - right + left) / 2:g}" y="{height * place}" width="{right - left}" '
+        f'height="{height}" viewBox="{left} 0 {right - left} {height}">{inside}</svg>'
+        for place, (left, right) in enumerate(ends)
+    ]
+    return "\n".join([f"{opening}>{ground}", *pieces, "</svg>", ""])
+
+
+def _with_narrow(page: str) -> str:
+    """Where a figure has panels, a narrow screen shows them below each other."""
+
+    def picture(found: re.Match) -> str:
+        name, fragment = found[1], found[2] or ""
+        if name not in PANELS:
+            return found[0]
+        below = f"media/{name.removesuffix('.svg')}.narrow.svg{fragment}"
+        return f'<picture><source media="(width < 40rem)" srcset="{below}">{found[0]}</picture>'
+
+    return re.sub(r'<img src="media/([\w.-]+)(#\w+)?"[^>]*>', picture, page)
 
 
 def _inside(root: Path, page: Page, address: str) -> str:

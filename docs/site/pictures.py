@@ -24,7 +24,7 @@ from grader.reports.pages.site import build_report
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "docs" / "pictures"
 STUDENT = "bug-position-zero"
-LINES = 36  # of the terminal
+LINES = 35  # of the terminal
 GROUND, INK, RED, GREEN = (20, 23, 27), (231, 233, 235), (240, 123, 116), (140, 190, 130)
 THEME = TerminalTheme(GROUND, INK, [GROUND, RED, GREEN, *[INK] * 5])
 TERMINAL = """<!doctype html><meta charset="utf-8"><style>
@@ -44,9 +44,9 @@ def main(arguments: list[str]) -> None:
         write_class(work / "class")
         results = Path(arguments[0]) if arguments else graded(work)
         build_report(results, work / "report", Policy.load(None))
-        _photograph(browser, terminal(work), "terminal", 1000, 740)
+        _photograph(browser, terminal(work), "terminal", 1064, 706)
         _photograph(
-            browser, f"{(work / 'report' / 'index.html').as_uri()}#heat", "class", 1280, 940
+            browser, f"{(work / 'report' / 'index.html').as_uri()}#heat", "class", 1280, 590
         )
         _photograph(browser, playground_page(work), "playground", 1280, 985)
 
@@ -64,9 +64,9 @@ def terminal(work: Path) -> str:
     for file in (work / "class" / STUDENT).glob("*.py"):
         shutil.copy(file, work / "assignment")
     command = [sys.executable, "-m", "pytest", "assignment/", "--color=yes"]
-    words = {**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "104"}
+    words = {**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "112"}
     done = subprocess.run(command, cwd=work, env=words, capture_output=True, text=True)
-    console = Console(record=True, width=104, file=(work / "log").open("w"))
+    console = Console(record=True, width=112, file=(work / "log").open("w"))
     console.print(Text.from_ansi("\n".join(done.stdout.splitlines()[:LINES])))
     page = work / "terminal.html"
     page.write_text(console.export_html(theme=THEME, code_format=TERMINAL), encoding="utf-8")

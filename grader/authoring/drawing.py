@@ -9,6 +9,21 @@ NEW, CACHED, BAD, NOTHING = "#f6b26b", "#a9c9ec", "#e06666", "#ffffff"
 COSTLY, CHEAP = "#f2a49b", "#e3f0dc"
 HEAD_COLOURS = ("#a9c9ec", "#f6b26b", "#b6d7a8", "#d5b8ea", "#ffe08a", "#f4a6b7")
 CELL = 34
+# A figure serves both languages: shown as `figure.svg#zh`, these words are in Chinese.
+CHINESE = {
+    "output": "输出",
+    "recompute": "重算",
+    "key, cached": "缓存的 key",
+    "key, new": "新的 key",
+    "q, k, v computed": "算出的 q, k, v",
+    "k, v read from the cache": "从 cache 读的 k, v",
+    "kv head = h // R": "KV 头 = h // R",
+    **{f"step {n}": f"第 {n} 步" for n in range(1, 4)},
+    **{f"head {n}": f"头 {n}" for n in range(2)},
+}
+_LANGUAGES = (
+    "<style>.zh, svg:target .en { display: none } svg:target .zh { display: inline }</style>"
+)
 
 
 class Drawing:
@@ -16,9 +31,9 @@ class Drawing:
 
     def __init__(self, width: int, height: int) -> None:
         self._lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" id="zh" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" font-family="Helvetica, Arial, sans-serif" '
-            f'font-size="14" fill="{INK}">',
+            f'font-size="14" fill="{INK}">{_LANGUAGES}',
             f'<rect width="{width}" height="{height}" rx="8" fill="{GROUND}" stroke="#d9dee3"/>',
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
             f'markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{INK}"/>'
@@ -29,10 +44,13 @@ class Drawing:
         self, x: float, y: float, text: str, *, at: str = "middle", style: str = "", size: int = 14
     ) -> None:
         """Words whose middle is at height y; `at` is start, middle or end."""
-        self._lines.append(
-            f'<text x="{x:g}" y="{y + size * 0.35:.4g}" text-anchor="{at}" font-size="{size}" '
-            f"{style}>{escape(text)}</text>".replace(" >", ">")
-        )
+        chinese = CHINESE.get(text)
+        for words, language in ((text, "en"), (chinese, "zh")) if chinese else ((text, ""),):
+            marks = f'class="{language}" {style}' if language else style
+            self._lines.append(
+                f'<text x="{x:g}" y="{y + size * 0.35:.4g}" text-anchor="{at}" '
+                f'font-size="{size}" {marks}>{escape(words)}</text>'.replace(" >", ">")
+            )
 
     def code(self, x: float, y: float, text: str, *, at: str = "middle", size: int = 13) -> None:
         """The same as code."""

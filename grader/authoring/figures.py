@@ -3,8 +3,8 @@
 python -m grader.authoring.figures            write assignment/figures/*.svg
 python -m grader.authoring.figures --check    only say which are stale (exit code 1)
 
-One file serves both languages, so what is written in it is code, numbers and symbols. Each stands
-on a light ground of its own and is readable on a dark page too.
+One file serves both languages: what is written in it is code, numbers and symbols, and a few words
+that `figure.svg#zh` shows in Chinese. Each stands on a light ground and is readable on a dark page.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def decode() -> str:
             count = length if not cached or step == 0 else 1
             drawing.text(left + 7 * size + 14, y + size / 2, str(count), at="start", size=13)
         drawing.text(left + 7 * size + 14, top + 4 * (size + 4) + 10, f"Σ {computed}", at="start")
-    drawing.legend(232, (100, NEW, "q, k, v computed"), (300, CACHED, "k, v read from the cache"))
+    drawing.legend(232, (100, NEW, "q, k, v computed"), (450, CACHED, "k, v read from the cache"))
     return drawing.svg()
 
 

@@ -64,22 +64,30 @@ def _decode_errors(axes: Any) -> None:
 
 
 def _roofline(axes: Any) -> None:
+    from matplotlib.transforms import offset_copy
+
     intensities = np.logspace(-1, 4, 200)
     roof = np.minimum(H100.flops, intensities * H100.bandwidth) / 1e12
     axes.loglog(intensities, roof, color="black", linewidth=1)
     points = {
-        "prefill, 2048 tokens": (analytic_ops(LLAMA31_8B, 1, 2048, 0), "o"),
-        "decode, batch 1": (analytic_ops(LLAMA31_8B, 1, 1, 2047), "v"),
-        "decode, batch 64": (analytic_ops(LLAMA31_8B, 64, 1, 2047), "s"),
+        "prefill, 2048 tokens": (analytic_ops(LLAMA31_8B, 1, 2048, 0), "o", -1),
+        "decode, batch 1": (analytic_ops(LLAMA31_8B, 1, 1, 2047), "v", 1),
+        "decode, batch 64": (analytic_ops(LLAMA31_8B, 64, 1, 2047), "s", -1),
     }
     colours = dict(zip(GROUPS, ("tab:blue", "tab:orange", "tab:green", "tab:red"), strict=False))
-    for label, (ops, marker) in points.items():
-        # Where intensities are the same, rings lie in rings.
-        for (group, colour), size in zip(colours.items(), (16, 12, 8, 4), strict=True):
+    for label, (ops, marker, side) in points.items():
+        # Many lie on one spot: each hangs from its dot on the roof by a thread of its length.
+        for place, (group, colour) in enumerate(colours.items()):
             work = total(ops[name] for name in GROUPS[group])
             height = min(H100.flops, work.intensity * H100.bandwidth) / 1e12
-            ring = {"markersize": size, "markeredgewidth": 1.8, "fillstyle": "none"}
-            axes.plot(work.intensity, height, marker, color=colour, **ring)
+            away = side * (10 + 10 * place)
+            stem = {"arrowstyle": "-", "color": "grey", "linewidth": 0.6}
+            axes.annotate(
+                "", (work.intensity, height), (0, away), textcoords="offset points", arrowprops=stem
+            )
+            axes.plot(work.intensity, height, ".", color="black", markersize=4)
+            beside = offset_copy(axes.transData, axes.figure, y=away, units="points")
+            axes.plot(work.intensity, height, marker, color=colour, transform=beside)
         axes.plot([], [], marker, color="grey", label=label)
     for group, colour in colours.items():
         axes.plot([], [], color=colour, linewidth=4, label=group)

@@ -14,13 +14,18 @@ from .markup import Child, Element, element, rendered
 HERE = Path(__file__).parent
 
 
-def document(title: str, *body: Child, forms: bool = False) -> str:
+def document(
+    title: str, *body: Child, forms: bool = False, own: tuple[str, ...] = (), data: str = "null"
+) -> str:
     """The whole page, styled and with a button for its colours' script.
 
     Args:
         forms: of a server: it may send forms to where it came from, and show pages of there.
+        own: further styles and scripts that lie here, each by its name.
+        data: JSON that those scripts read, from the element `data`.
     """
-    style, script = own_files("base.css", "student.css"), own_files("theme.js")
+    style = own_files("base.css", "student.css", *(n for n in own if n.endswith(".css")))
+    script = own_files("theme.js", *(name for name in own if name.endswith(".js")))
     policy = content_policy(style, script)
     if forms:
         policy = policy.replace("form-action 'none'", "form-action 'self'; frame-src 'self'")
@@ -39,9 +44,16 @@ def document(title: str, *body: Child, forms: bool = False) -> str:
         # Ours, and the only texts of a page that are not escaped.
         f"<style>{style}</style>\n</head>\n<body>",
         rendered(element("main", *body)),
+        *([_data(data)] if own else []),
         f"<script>{script}</script>\n</body>\n</html>\n",
     ]
     return "\n".join(lines)
+
+
+def _data(content: str) -> str:
+    """A script's data: no text in it can end the element."""
+    safe = content.replace("<", "\\u003c")
+    return f'<script type="application/json" id="data">{safe}</script>'
 
 
 def content_policy(style: str, script: str) -> str:

@@ -15,6 +15,7 @@ PATTERNS = (
     "PART12*.md",
     "COMPANION*.md",
     "chat.py",
+    "look.py",
     "serve_demo.py",
     "watch.py",
     "word_vectors.py",
