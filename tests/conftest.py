@@ -31,7 +31,6 @@ SLOW_FILES = (
     "test_decode_benchmark.py",
     "test_bench_torch.py",
     "test_nothing_lost.py",
-    "test_recording.py",
     "test_report_pages.py",
     "test_sandbox_portable.py",
 )
