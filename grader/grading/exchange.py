@@ -90,7 +90,8 @@ def trusted_parts(exchange: Exchange) -> TrustedParts:
     All others are left out, not only unused: no answer must lie beside the question.
     """
     names = exchange.functions
-    sources = {module: _only(names, module) for module in STUDENT_MODULES}
+    modules = dict.fromkeys([*STUDENT_MODULES, *(MODULE_OF[name] for name in sorted(names))])
+    sources = {module: _only(names, module) for module in modules}
     sources["transformer"] = (SOLUTION / "transformer.py").read_text(encoding="utf-8")
     replaced = {PART_BY_NUMBER[part].module for part in exchange.parts}
     replaced.discard(PART_BY_NUMBER[exchange.part].module)
