@@ -15,7 +15,7 @@ late("transformers")
 from benchmarks.decode import __main__ as decode_main  # noqa: E402
 from benchmarks.decode import accounts, gpu, loops, measure, results  # noqa: E402
 from benchmarks.decode.bound import Bound  # noqa: E402
-from benchmarks.decode.sizes import random_params  # noqa: E402
+from benchmarks.decode.measure import random_params  # noqa: E402
 from reference_model.config import ModelConfig  # noqa: E402
 from solution.torch_model import TorchTransformer  # noqa: E402
 

@@ -421,3 +421,17 @@ def test_the_demo_says_which_stub_is_left(capsys, monkeypatch):
     monkeypatch.setattr(serve_demo, "_run", stub)
     assert serve_demo.main([]) == 1
     assert "Not there yet: Part 12.1" in capsys.readouterr().err
+
+
+def test_the_benchmark_compares_the_same_texts():
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from benchmarks import serving
+
+    case = load_cases()[POOL]
+    model = load_model(case.config, case.params)
+    prompts = [row[:length] for row, length in zip(case.rows, case.lengths, strict=True)]
+    made = serving.by_engine(model, prompts, 5)
+    assert made == serving.one_by_one(model, prompts, 5) == case.logits.argmax(-1).tolist()
+    slow, fast = accounting.Hardware("slow", 1e12, 1e9), accounting.Hardware("fast", 1e12, 2e9)
+    assert serving.bound(prompts, 5, fast) == 2 * serving.bound(prompts, 5, slow)
+    assert serving.bound(prompts * 2, 5, slow) > 1.9 * serving.bound(prompts, 5, slow)

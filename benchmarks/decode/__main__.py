@@ -24,7 +24,7 @@ from solution.torch_model import TorchTransformer
 from . import accounts, count_cpu_time, loops, measure, results
 from .bound import Bound
 from .c_step import can_step
-from .sizes import CPU_MODEL, LECTURE_MODEL, random_params
+from .measure import CPU_MODEL, LECTURE_MODEL, random_params
 
 # Compiling takes half a minute for each dtype and each size of cache, so not at every context.
 COMPILED_CONTEXTS = (64, 1024, 4096)

@@ -27,7 +27,7 @@ from solution.torch_model import TorchTransformer
 
 from . import accounts, loops, measure, record, results
 from .device_step import device_step
-from .sizes import GPU_MODEL, LECTURE_MODEL, random_params
+from .measure import GPU_MODEL, LECTURE_MODEL, random_params
 
 BUDGET = 460.0  # seconds, of which the tests may take TESTS
 TESTS = 150.0
