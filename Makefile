@@ -8,7 +8,7 @@ JOBS ?= 2
 # A thread of numpy's for each: more of them wait for one another, and take the time to do so.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS) --no-loadscope-reorder
 
-.PHONY: demo test quick check matrix bench mutation names assignment site pictures clean
+.PHONY: demo test quick check matrix bench bench-class mutation names assignment site pictures clean
 
 demo: $(VENV)/grader.installed
 	$(BIN)/python -m grader.cli.demo
@@ -34,6 +34,12 @@ matrix: $(VENV)/test.installed
 # Some minutes: every decode loop side by side on this machine, see docs/fast-decode.md.
 bench: $(VENV)/test.installed
 	$(BIN)/python -m benchmarks.decode
+
+# Half an hour: what grading costs, by submission, by class and beside it, and nbgrader on two.
+bench-class: $(VENV)/test.installed
+	$(BIN)/python benchmarks/grading_cost.py
+	$(BIN)/python benchmarks/overheads.py
+	$(BIN)/python benchmarks/throughput.py
 
 # Three quarters of an hour: the mutants of solution/ that the tests do not kill, see docs/mutation.md.
 mutation: $(VENV)/test.installed

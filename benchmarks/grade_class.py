@@ -12,12 +12,14 @@ means that the last column does not grow with the class.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -30,6 +32,7 @@ from assignment.harness.parts import STUDENT_MODULES  # noqa: E402
 from grader.base.seeds import load_secret  # noqa: E402
 
 MODULES = STUDENT_MODULES
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def make_class(folder: Path, size: int, modules: list[str]) -> None:
@@ -57,6 +60,46 @@ def grade(folder: Path, out: Path, jobs: int, secret: Path, *options: str) -> tu
         sys.exit("the grader failed; its message is above")
     bytes_each = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
     return seconds, usage.ru_maxrss * bytes_each / 2**20
+
+
+# Counted by the kernel, for the usual count of children misses sandboxed workers.
+
+
+@contextlib.contextmanager
+def control_group() -> Iterator[Path | None]:
+    """A control group that counts processor time; None where this user can make none."""
+    old = CONTROL_GROUPS / "cpuacct"
+    group = (old if old.is_dir() else CONTROL_GROUPS) / f"grading_cost_{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        yield None
+        return
+    try:
+        yield group
+    finally:
+        with contextlib.suppress(OSError):  # something may still be ending in it
+            group.rmdir()
+
+
+@contextlib.contextmanager
+def inside(group: Path | None) -> Iterator[None]:
+    """This process and all that it starts are counted in the group."""
+    if group is None:
+        yield
+        return
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        yield
+    finally:
+        (group.parent / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def seconds_in(group: Path) -> float:
+    """What all processes that ever were in the group have computed."""
+    if (group / "cpuacct.usage").exists():
+        return int((group / "cpuacct.usage").read_text()) / 1e9
+    return int((group / "cpu.stat").read_text().split()[1]) / 1e6
 
 
 def main() -> None:

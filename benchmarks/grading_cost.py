@@ -17,7 +17,6 @@ own process alone is told. On a busy machine compare two commits by turns, and b
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import shutil
@@ -25,7 +24,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
+
+from grade_class import control_group, seconds_in  # noqa: E402
 
 import grader.running.preload  # noqa: E402,F401, warm as the server of `grader run`
 from assignment.harness.parts import STUDENT_MODULES  # noqa: E402
@@ -45,7 +46,6 @@ from grader.known_bugs.patch import patched_modules  # noqa: E402
 from grader.sandbox import Limits  # noqa: E402
 from grader.sandbox.channel import Channel  # noqa: E402
 
-CONTROL_GROUPS = Path("/sys/fs/cgroup")
 FAILING = "position-zero"
 
 
@@ -58,30 +58,6 @@ class Cost:
     waits: int
     passed: int
     tests: int
-
-
-@contextlib.contextmanager
-def control_group() -> Iterator[Path | None]:
-    """A control group that counts processor time; None where this user can make none."""
-    old = CONTROL_GROUPS / "cpuacct"
-    group = (old if old.is_dir() else CONTROL_GROUPS) / f"grading_cost_{os.getpid()}"
-    try:
-        group.mkdir()
-    except OSError:
-        yield None
-        return
-    try:
-        yield group
-    finally:
-        with contextlib.suppress(OSError):  # something may still be ending in it
-            group.rmdir()
-
-
-def seconds_in(group: Path) -> float:
-    """What all processes that ever were in the group have computed."""
-    if (group / "cpuacct.usage").exists():
-        return int((group / "cpuacct.usage").read_text()) / 1e9
-    return int((group / "cpu.stat").read_text().split()[1]) / 1e6
 
 
 def cost_of(suite: Suite, prepared: Path, group: Path | None) -> Cost:

@@ -1,14 +1,16 @@
-"""One class graded in every way, side by side in one run.
+"""One class graded in every way, side by side in one run (`make bench-class`).
 
-    python benchmarks/throughput.py                                   1,000 complete submissions
+    python benchmarks/throughput.py                                   100 complete submissions
     python benchmarks/throughput.py --submissions 40 --json t.json --plot t.png
     python benchmarks/throughput.py --only "1 job" "in process"
 
 Ways: one job, two jobs, two dask workers on this machine (a scheduler and two processes of one
 thread are started for it), the same tests on the solution in one process without any sandbox, and
-nbgrader's autograder. For each: submissions per minute, seconds of one core per submission, how
-much of that is overhead over the tests in process, and the peak memory of the parent and (dask) of
-the scheduler, which a larger class must not raise. Start-up counts, so small classes look slow.
+nbgrader's autograder on two. For each: processor seconds of the whole tree of processes a
+submission (by a control group, which takes root), what one core-hour of them grades, how many times
+nbgrader's that is, submissions per minute, the share of linear that two processes reach by the
+wall's clock, and the peak memory of the parent and (dask) of the scheduler, which a larger class
+must not raise. Start-up counts, so small classes look slow.
 
 The class is copies of the solution, each with a comment of its own, as in grade_class.py.
 """
@@ -26,17 +28,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from grade_class import MODULES, ROOT, grade, make_class
+from grade_class import (
+    MODULES,
+    ROOT,
+    control_group,
+    grade,
+    inside,
+    make_class,
+    seconds_in,
+)
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 MAX_IN_PROCESS = 50  # the mean of so many says enough, and they need not be copies
-MAX_NBGRADER = 20  # likewise, and each takes a kernel for every part
+MAX_NBGRADER = 2  # each takes a kernel for every part, a minute
 IN_PROCESS = "in process"
 
 
@@ -61,14 +71,19 @@ class Measured:
     cores: int
     parent_mib: float | None = None
     scheduler_mib: float | None = None
+    cpu_seconds: float | None = None
 
     @property
     def per_minute(self) -> float:
         return 60 * self.size / self.seconds
 
     @property
-    def core_seconds(self) -> float:
-        return self.seconds * self.cores / self.size
+    def cpu_each(self) -> float | None:
+        return None if self.cpu_seconds is None else self.cpu_seconds / self.size
+
+    @property
+    def per_core_hour(self) -> float | None:
+        return None if self.cpu_each is None else 3600 / self.cpu_each
 
 
 # ----------------------------------------------------------------------------- ways of grading
@@ -209,34 +224,47 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def measure(homework: ClassToGrade, ways: list[str], console: Console) -> dict[str, Measured | str]:
+def measure(
+    homework: ClassToGrade, ways: list[str], console: Console, group: Path | None
+) -> dict[str, Measured | str]:
     """What each way took, or why it was not measured."""
     found = {}
     for way in ways:
         console.print(f"{way} …", style="dim")
-        found[way] = WAYS[way](homework)
+        before = seconds_in(group) if group else 0.0
+        one = WAYS[way](homework)
+        if group and isinstance(one, Measured):
+            one = replace(one, cpu_seconds=seconds_in(group) - before)
+        found[way] = one
     return found
 
 
 def table_of(found: dict[str, Measured | str]) -> Table:
-    """One row a way; overhead is against the tests in process."""
-    bare = found.get("in process")
+    """One row a way."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("way", no_wrap=True)
-    for name in ("n", "seconds", "per min", "core s", "overhead", "parent MiB", "sched MiB"):
+    heads = ("n", "CPU s each", "core-hour", "× nbgrader", "per min", "of linear")
+    for name in (*heads, "parent MiB", "sched MiB"):
         table.add_column(name, justify="right")
+    alone = found.get("1 job")
+    slowest = found.get("nbgrader")
     for way, one in found.items():
         if isinstance(one, str):
-            table.add_row(way, *["-"] * 7)
+            table.add_row(way, *["-"] * 8)
             continue
-        overhead = one.core_seconds - bare.core_seconds if isinstance(bare, Measured) else None
+        times = share = None
+        if isinstance(slowest, Measured) and slowest.cpu_each and one.cpu_each:
+            times = slowest.cpu_each / one.cpu_each
+        if isinstance(alone, Measured) and one.cores > 1:
+            share = one.per_minute / alone.per_minute / one.cores
         table.add_row(
             one.way,
             str(one.size),
-            f"{one.seconds:.1f}",
+            _number(one.cpu_each, 2),
+            _number(one.per_core_hour, 0),
+            _number(times, 1),
             f"{one.per_minute:.0f}",
-            f"{one.core_seconds:.2f}",
-            "-" if one is bare else _number(overhead, 2),
+            _number(share, 2),
             _number(one.parent_mib, 0),
             _number(one.scheduler_mib, 0),
         )
@@ -252,7 +280,7 @@ def as_json(found: dict[str, Measured | str]) -> str:
     rows = {
         way: {"reason": one}
         if isinstance(one, str)
-        else {**asdict(one), "per_minute": one.per_minute, "core_seconds": one.core_seconds}
+        else {**asdict(one), "per_minute": one.per_minute, "per_core_hour": one.per_core_hour}
         for way, one in found.items()
     }
     machine = {"cores": os.cpu_count(), "python": sys.version.split()[0]}
@@ -278,7 +306,7 @@ def plot(found: dict[str, Measured | str], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--submissions", type=int, default=1000)
+    parser.add_argument("--submissions", type=int, default=100)
     parser.add_argument("--only", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--modules", nargs="+", default=list(MODULES), choices=MODULES)
     parser.add_argument("--json", type=Path)
@@ -295,7 +323,8 @@ def main() -> None:
         homework = ClassToGrade(
             scratch / "class", options.submissions, options.modules, scratch, scratch / "secret.hex"
         )
-        found = measure(homework, options.only, console)
+        with control_group() as group, inside(group):
+            found = measure(homework, options.only, console, group)
     console.print(table_of(found))
     for way, reason in found.items():
         if isinstance(reason, str):
