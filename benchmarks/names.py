@@ -29,7 +29,7 @@ from assignment.harness.diagnosis import (
     diagnose,
 )
 from assignment.harness.known_bugs import StoredSignatures
-from assignment.harness.parts import PART_BY_NUMBER
+from assignment.harness.parts import PART_BY_NUMBER, PARTS
 from assignment.harness.points import grading_of
 from grader.diagnosis.lookup import LiveSignatures, is_comparable, replay, test_name
 from grader.grading.suite import Suite, collect_all
@@ -37,6 +37,7 @@ from grader.known_bugs import Bug, all_bugs, bug_named, make_variant
 from grader.known_bugs.patch import WHOLE_MODULE, Change
 
 EARLY_PARTS = (1, 2, 3, 5)
+REQUIRED = tuple(part.number for part in PARTS)  # the extra part is graded in runs of its own
 
 # What is put around a function of a bug, in its module.
 _WAYS = {
@@ -67,6 +68,11 @@ def _perturbed(function):
 """,
 }
 WAYS = tuple(_WAYS)
+
+
+def required_bugs() -> list[Bug]:
+    """The known bugs of the parts that are graded together."""
+    return [bug for bug in all_bugs() if bug.part in REQUIRED]
 
 
 def perturbed(bug: Bug, way: str) -> Bug:
@@ -104,9 +110,9 @@ class Desk:
     def __init__(self, suite: Suite) -> None:
         items, self.case_sets = collect_all(suite)
         self._items = {test_name(i): i for i in items if is_comparable(i)}
-        self._compared = frozenset().union(*map(StoredSignatures().tests_of, PART_BY_NUMBER))
+        self._compared = frozenset().union(*map(StoredSignatures().tests_of, REQUIRED))
         self._public = [self._items[test] for test in sorted(self._compared)]
-        self._known = {(bug,) for bug in all_bugs()}
+        self._known = {(bug,) for bug in required_bugs()}
         # What known bugs do is the same for all that is asked here, and computed once.
         self._live = LiveSignatures(self._public, self.case_sets, StoredSignatures())
 
@@ -198,10 +204,10 @@ class Trial:
 def trials() -> list[Trial]:
     """Every unknown bug, each with a later one that is drawn by its name."""
     found = []
-    for bug in all_bugs():
+    for bug in required_bugs():
         if bug.part not in EARLY_PARTS:
             continue
-        users = [later for later in all_bugs() if bug.part in _uses(later.part) - {later.part}]
+        users = [later for later in required_bugs() if bug.part in _uses(later.part) - {later.part}]
         users = [later for later in users if later.part > bug.part] or users
         for way in WAYS:
             later = random.Random(f"{bug.name} {way}").choice(users)

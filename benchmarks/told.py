@@ -40,8 +40,8 @@ from assignment.harness.known_bugs import StoredSignatures
 from assignment.harness.outcome import FAILED
 from assignment.harness.parts import PARTS
 from assignment.harness.summary import Summary
-from benchmarks.names import EARLY_PARTS, WAYS, perturbed
-from grader.known_bugs import Bug, all_bugs, bug_named, patched_modules
+from benchmarks.names import EARLY_PARTS, WAYS, perturbed, required_bugs
+from grader.known_bugs import Bug, bug_named, patched_modules
 from grader.known_bugs.patch import Change, apply_changes
 
 ROOT = Path(__file__).parent.parent
@@ -82,7 +82,7 @@ class Row:
 def trials() -> list[Trial]:
     """All of them, by kind."""
     draw = random.Random(0)
-    bugs = all_bugs()
+    bugs = required_bugs()
     reported = [bug for bug in bugs if any("#" in cite for cite in bug.cites)]
     known = draw.sample([bug for bug in bugs if bug not in reported], OF_EACH_KIND)
     early = draw.sample([bug for bug in bugs if bug.part in EARLY_PARTS], OF_EACH_KIND)
@@ -114,7 +114,7 @@ def _pairs(draw: random.Random) -> Iterator[tuple[Bug, Bug]]:
     """Bugs of two parts, in modules of their own."""
     found = 0
     while found < OF_EACH_KIND:
-        one, other = draw.sample(all_bugs(), 2)
+        one, other = draw.sample(required_bugs(), 2)
         if one.part != other.part and not one.changes.keys() & other.changes.keys():
             found += 1
             yield one, other

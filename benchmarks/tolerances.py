@@ -28,9 +28,9 @@ sys.path.insert(0, str(ROOT))
 from assignment.harness import compare, plugin  # noqa: E402
 from assignment.harness.points import grading_of  # noqa: E402
 from assignment.harness.student import Student  # noqa: E402
+from benchmarks.names import required_bugs  # noqa: E402
 from grader.diagnosis.lookup import is_comparable, variant_with  # noqa: E402
 from grader.grading.suite import Suite, collect_all  # noqa: E402
-from grader.known_bugs import all_bugs  # noqa: E402
 
 
 class Meter:
@@ -75,7 +75,7 @@ def main() -> None:
             for dtype, error in errors_of(item, variant_with(()), case_sets).items():
                 key = grading_of(item).part, dtype
                 largest[key] = max(largest[key], error)
-        for bug in track(all_bugs(), description="known bugs"):
+        for bug in track(required_bugs(), description="known bugs"):
             seen: dict[tuple[int, str], float] = defaultdict(float)
             for item in items:
                 for dtype, error in errors_of(item, variant_with((bug.name,)), case_sets).items():
