@@ -18,7 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
-from assignment.harness.parts import PART_BY_NUMBER
+from assignment.harness.parts import PARTS
 from grader.base.errors import GraderError
 from grader.grades.class_lists import read_extensions, read_text, student_key
 from grader.grades.lateness import Late, Percent, Strict
@@ -34,9 +34,13 @@ def _by_part(value: object) -> object:
     """TOML's keys are text: `4 = 50` becomes {4: 50}."""
     if not isinstance(value, dict):
         return value
-    known = ", ".join(map(str, PART_BY_NUMBER))
+    known = ", ".join(str(part.number) for part in PARTS)
     for key in value:
-        if not (str(key).isascii() and str(key).isdigit() and int(key) in PART_BY_NUMBER):
+        if not (
+            str(key).isascii()
+            and str(key).isdigit()
+            and int(key) in {part.number for part in PARTS}
+        ):
             raise ValueError(f"there is no part {key!r}; the homework has the parts {known}")
     return {int(key): number for key, number in value.items()}
 
