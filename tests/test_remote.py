@@ -557,7 +557,7 @@ def test_some_tests_may_use_a_share_of_the_budget_only(hostile):
         ("import ctypes; ctypes.string_at(0)", "SIGSEGV"),
         ("import os; os.abort()", "SIGABRT"),
         ("import os; os.kill(os.getpid(), 9)", "SIGKILL"),
-        ("import os; os.closerange(0, 64)", "exited with status 1"),
+        ("import os; os.closerange(0, 4096)", "exited with status 1"),
     ],
 )
 def test_a_worker_that_dies_says_how_and_a_new_one_follows(hostile, source, reason):
@@ -632,7 +632,7 @@ def writable(f):
         return fcntl.fcntl(f, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
     except OSError:
         return False
-fd = max(f for f in range(64) if writable(f))
+fd = max(f for f in range(4096) if writable(f))
 header = lambda length, numbers, nonce: struct.pack("<IQ8s", length, numbers, nonce)
 {body}
 """
