@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -23,9 +22,9 @@ import numpy as np
 import torch
 import transformers
 
-from benchmarks.decode.measure import CPU_MODEL
+from benchmarks.decode.loops import huggingface_model
+from benchmarks.decode.measure import CPU_MODEL, random_params
 from reference_model import accounting
-from reference_model.checkpoints import load_huggingface
 from solution.kv_cache import generate
 from solution.paged_cache import PagedKVCache
 from solution.serving import Engine
@@ -36,31 +35,11 @@ BLOCK_SIZE = 16
 
 
 def both_models() -> tuple[transformers.LlamaForCausalLM, Transformer]:
-    """Hugging Face's model with random weights, and the course's with the same."""
-    sizes = CPU_MODEL
-    torch.manual_seed(0)
-    theirs = transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            hidden_size=sizes.d_model,
-            intermediate_size=sizes.d_ff,
-            num_hidden_layers=sizes.n_layers,
-            num_attention_heads=sizes.n_heads,
-            num_key_value_heads=sizes.n_kv_heads,
-            vocab_size=sizes.vocab_size,
-            initializer_range=0.05,
-            rms_norm_eps=sizes.norm_eps,
-            tie_word_embeddings=False,
-            pad_token_id=0,
-            bos_token_id=None,
-            eos_token_id=None,
-        )
-    ).eval()
-    with tempfile.TemporaryDirectory() as folder:
-        theirs.save_pretrained(folder)
-        config, params = load_huggingface(folder)
-    known = asdict(CPU_MODEL).keys() - {"rope_scaling"}
-    ours = load_model({name: config[name] for name in known if name in config}, params)
-    return theirs, ours
+    """Hugging Face's model and the course's, with the same random weights."""
+    params = random_params(CPU_MODEL)
+    sizes = {name: value for name, value in asdict(CPU_MODEL).items() if name != "rope_scaling"}
+    ours = load_model(sizes, {name: weights.numpy() for name, weights in params.items()})
+    return huggingface_model(CPU_MODEL, params, torch.float32), ours
 
 
 def by_engine(model: Transformer, prompts: list[np.ndarray], n_new: int) -> list[list[int]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ def _first_problem(result: SubmissionResult) -> str:
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """Size, times of content and inode in ns, and the inode of a file; None where there is none."""
+    """Size, times in ns, inode and mode of a file itself; None where there is none."""
     try:
         status = path.lstat()
     except OSError:
@@ -111,7 +111,7 @@ class Index:
 
     folder: Path
     entries: dict[str, dict[str, Any]]
-    is_new: bool = field(default=False)
+    is_new: bool = False
 
     @classmethod
     def load(cls, folder: Path) -> Index:

@@ -52,6 +52,12 @@ class Grading(Generic[SuiteT]):
     record: Record[SuiteT] | None = None
     record_after: int = 2
 
+    def keeps(self, suite_hash: str, state: str, sandbox: str | None) -> bool:
+        """Whether a record of the same work stands: by this suite, settled, and to be trusted."""
+        # Results of a run without a sandbox could have been forged by the submission.
+        trusted = self.sandbox == "none" or sandbox != "none"
+        return suite_hash == self.suite_hash and state in SETTLED and trusted
+
 
 def run_child(found: Found, grading: Grading, slot: int, work: Path) -> None:
     """Grade one submission and leave the result in `work`."""
@@ -146,10 +152,9 @@ def _earlier(grading: Grading, fields: dict) -> tuple[SubmissionResult | None, N
     earlier, refusal = read_record(grading.out, fields["student"])
     if earlier is None:
         return None, refusal
-    same = all(getattr(earlier, name) == fields[name] for name in ("submission_hash", "suite_hash"))
-    # Results of a run without a sandbox could have been forged by the submission.
-    trusted = grading.sandbox == "none" or earlier.sandbox != "none"
-    return (earlier if same and trusted and earlier.state in SETTLED else None), None
+    same = earlier.submission_hash == fields["submission_hash"]
+    stands = grading.keeps(earlier.suite_hash, earlier.state, earlier.sandbox)
+    return (earlier if same and stands else None), None
 
 
 def _stub_note(prepared) -> list[Note]:

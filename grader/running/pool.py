@@ -91,12 +91,12 @@ def grade_all(
     context = get_context("forkserver")
     try:
         while waiting or running:
-            if waiting and (summary := unchanged.summary(waiting[0])) is not None:
-                waiting.popleft()
-                done.append(summary)
-                yield summary
-                continue
             if waiting and free_slots:
+                if (summary := unchanged.summary(waiting[0])) is not None:
+                    waiting.popleft()
+                    done.append(summary)
+                    yield summary
+                    continue
                 _start_server(context, preload)
                 if graded >= grading.record_after and grading.record is not None:
                     record_once(context, grading, scratch)
@@ -246,7 +246,7 @@ def _finish(child: _Running, unchanged: Unchanged) -> Summary:
             reason = tr("The grader's process for this submission {how}.", how=how)
         result = error_result(child.found, grading, reason, seconds, tail=tail_of(child.work / LOG))
     summary = keep(result, kept, grading)
-    unchanged.note(child.found, child.fingerprint, result)
+    unchanged.note(child.fingerprint, result, summary)
     shutil.rmtree(child.work, ignore_errors=True)
     with contextlib.suppress(ValueError):  # still there: not even SIGKILL ended it
         child.process.close()

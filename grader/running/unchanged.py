@@ -19,8 +19,8 @@ from pathlib import Path
 from grader.base.places import GRADER
 from grader.base.words import language
 from grader.intake.submissions import Found
-from grader.results.record import SETTLED, SubmissionResult, record_path
-from grader.results.summary import Index, Summary, stamp_of, summarise
+from grader.results.record import SubmissionResult, record_path
+from grader.results.summary import Index, Summary, stamp_of
 from grader.running.child import Grading
 
 # Of files newer than this one may be written once more within one tick of the disk's clock.
@@ -31,7 +31,7 @@ MOST_FILES = 2000
 
 @dataclass
 class Unchanged:
-    """What earlier runs know of the submissions; `index` None asks for nothing and keeps all."""
+    """What earlier runs know of the submissions, and what this one learns."""
 
     grading: Grading
     index: Index
@@ -50,9 +50,7 @@ class Unchanged:
         if known["fingerprint"] != self.fingerprint(found):
             return None
         brief = entry["brief"]
-        holds = brief["suite_hash"] == self.grading.suite_hash and brief["state"] in SETTLED
-        # Results of a run without a sandbox could have been forged by the submission.
-        if not holds or (brief["sandbox"] == "none" and self.grading.sandbox != "none"):
+        if not self.grading.keeps(brief["suite_hash"], brief["state"], brief["sandbox"]):
             return None
         return Summary(**{**known["summary"], "kept": True, "parts": _parts(known["summary"])})
 
@@ -74,12 +72,11 @@ class Unchanged:
             digest.update(repr((name, stamp)).encode())
         return digest.hexdigest()
 
-    def note(self, found: Found, fingerprint: str | None, result: SubmissionResult) -> None:
+    def note(self, fingerprint: str | None, result: SubmissionResult, summary: Summary) -> None:
         """Keep what a submission with this fingerprint got, when its record lies there."""
         entry = self.index.add(result, stamp_of(record_path(self.grading.out, result.student)))
         if entry is not None and fingerprint is not None:
-            summary = vars(summarise(result))
-            entry["handed_in"] = {"fingerprint": fingerprint, "summary": summary}
+            entry["handed_in"] = {"fingerprint": fingerprint, "summary": vars(summary)}
 
 
 def _parts(summary: dict) -> tuple[tuple[int, float, float], ...]:
